@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
-__all__ = ["context", "mapper"]
-
 _NAMES = ("__file__", "__spec__")  # what a worker finds the caller's script by
 _STARTING = threading.Lock()
 

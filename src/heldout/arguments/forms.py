@@ -7,8 +7,6 @@ from typing import Any
 
 from heldout.arguments.rules import Rule
 
-__all__ = ["FormField", "plain_json"]
-
 
 @dataclass(frozen=True)
 class FormField:
@@ -47,7 +45,7 @@ def plain_json(value: Any) -> object:
     if isinstance(value, Fraction):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(name): plain_json(each) for name, each in value.items()}
+        return {str(name): plain_json(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
-        return [plain_json(each) for each in value]
+        return [plain_json(item) for item in value]
     return value

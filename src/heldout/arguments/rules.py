@@ -15,24 +15,6 @@ from typing import Any, ClassVar
 from heldout.arguments import as_number, as_whole, is_one_of, shown
 from heldout.errors import ArgumentError
 
-__all__ = [
-    "Choices",
-    "Columns",
-    "Ends",
-    "Flag",
-    "Grid",
-    "Intervals",
-    "Number",
-    "Numbers",
-    "OneOf",
-    "Plain",
-    "Rule",
-    "Share",
-    "Text",
-    "Values",
-    "Whole",
-]
-
 MOST_ROWS = 2**53  # so many are still exact as doubles
 _NARROWEST, _WIDEST = 1e-150, 1e150
 _YES, _NO = {"yes", "true", "1", "on"}, {"no", "false", "0", "off"}
@@ -331,7 +313,7 @@ class Values(Rule):
             raise ArgumentError(
                 f"{name} must be bounds by column, such as {{'dice': (0, 1)}}, got {shown(value)}."
             )
-        return {key: _value(each, f"{name}[{key!r}]") for key, each in value.items()}
+        return {key: _value(item, f"{name}[{key!r}]") for key, item in value.items()}
 
     def schema(self) -> Schema:
         words = {"type": "object", "additionalProperties": {"type": "number"}, "minProperties": 2}

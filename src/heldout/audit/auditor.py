@@ -18,8 +18,6 @@ from heldout.errors import ArgumentError
 from heldout.kernel import exact
 from heldout.questions.session import Epsilon
 
-__all__ = ["audit", "audit_all", "own_confidence", "present"]
-
 Job = tuple[str, str, int, Fraction, int, str]
 _CHUNK = {"public": 1000, "replay": 4000}
 LEAST = 400

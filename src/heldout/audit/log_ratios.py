@@ -17,19 +17,6 @@ import numpy as np
 from heldout.audit.result import Floats
 from heldout.audit.tape import Draw, Tape
 
-__all__ = [
-    "choice",
-    "laplace",
-    "loss_of",
-    "medians",
-    "objective",
-    "partitions",
-    "realised_sparse",
-    "smooth",
-    "sparse",
-    "top_k",
-]
-
 _FAR: Final = 45.0
 """Scales of noise that are summed over; what lies beyond weighs less than 1e-19."""
 _POINTS: Final = 400_000

@@ -6,8 +6,6 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["InThisProcess", "Progress", "cores", "mapper", "pool"]
-
 Progress = Callable[[str, int, int], None]
 """progress(label, done, total)."""
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -23,8 +23,6 @@ from heldout.kernel.ranking.laws import NoiseLaw
 from heldout.kernel.ranking.mechanism import METHODS, choose, sensitivity_for
 from heldout.kernel.statistic import Sealed
 
-__all__ = ["Check", "check_lattice", "check_law", "check_laws", "check_streams", "samplers"]
-
 _REPLACE = Protection(neighbours="replace-one")  # type: ignore[arg-type]
 FALSE_ALARM = 1e-5
 OFF = 0.03
@@ -38,10 +36,10 @@ class Check:
 
     name: str
     passed: bool
-    found: str
+    result: str
 
     def as_dict(self) -> dict[str, Any]:
-        return dict(self.__dict__)
+        return {"name": self.name, "passed": self.passed, "found": self.result}
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,6 @@ from heldout.questions.curves.methods import cuts
 from heldout.questions.curves.methods.thresholds import SmoothMedian
 from heldout.questions.regression import mechanisms as bounds
 
-__all__ = ["Draw", "PathsPart", "Tape"]
-
 
 class PathsPart(BaseException):
     """The second run drew something else than the first. No mechanism may catch it."""

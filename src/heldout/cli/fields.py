@@ -9,8 +9,6 @@ from cyclopts import Parameter
 from heldout.arguments.forms import FormField
 from heldout.arguments.rules import Flag
 
-__all__ = ["make_options", "option_of", "read_option"]
-
 
 def option_of(form_field: FormField) -> tuple[str, Any, Field[Any]]:
     """Return the option of one field, as a field of a dataclass."""

@@ -16,8 +16,6 @@ from heldout.errors import UnreadableTable
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["arrow_column", "is_of_objects"]
-
 DIGITS: Final = 38
 """Of a decimal number, in DuckDB and in Arrow."""
 _EXACT: Final = 2**53

@@ -164,7 +164,7 @@ class ArraysEngine(DuckDBEngine):
         self.source, self.ordered, self.names_may_be_cells = "heldout_rows", True, False
         self._tables, self._file = {}, None
         self._lock = threading.Lock()
-        self._opened: duckdb.DuckDBPyConnection | None = None
+        self._local: duckdb.DuckDBPyConnection | None = None
 
     @property
     def arrays(self) -> Mapping[str, Array]:
@@ -175,9 +175,9 @@ class ArraysEngine(DuckDBEngine):
 
     def _connect(self) -> "duckdb.DuckDBPyConnection":
         with self._lock:
-            if self._opened is None:
-                self._opened = open_local(self.arrays)._connect()
-            return self._opened
+            if self._local is None:
+                self._local = open_local(self.arrays)._connect()
+            return self._local
 
 
 def arrays_of(source: object) -> dict[str, Array] | None:
@@ -218,7 +218,7 @@ def open_local(source: Any, *, schema: Mapping[str, str] | None = None) -> DuckD
     named = () if _is_lazy(source) else getattr(source, "columns", ())
     columns = source if isinstance(source, Mapping) else named
     if _or_unreadable(lambda: len(columns) > MOST_COLUMNS, None):
-        check_names([str(each) for each in columns], "the frame")
+        check_names([str(name) for name in columns], "the frame")
     incoming = _to_arrow(source)
     check_names(incoming.schema.names, "the frame")
     _or_unreadable(lambda: connection.register("heldout_incoming", incoming), None)
@@ -252,7 +252,7 @@ def _open_file(
                 connection,
                 reader,
                 file=path,
-                stamp=lambda: [(each, _stamp(each)) for each in folder.files_of(path) or ()],
+                stamp=lambda: [(file, _stamp(file)) for file in folder.files_of(path) or ()],
             )
         raise UnreadableTable(f"No such file or folder: {_named(path)}. Check the path.")
     kind = path.suffix.lower()
@@ -290,7 +290,7 @@ def _open_file(
 
 
 def _is_file(path: Path) -> bool:
-    """Whether there is such a file; False for a name that the system cannot spell."""
+    """Return True if there is such a file; False for a name that the system cannot spell."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -353,9 +353,9 @@ def _to_arrow(source: Any) -> "pyarrow.Table":
             }
         )
 
-    found = _or_unreadable(table, None)
-    if found is not None:
-        return found
+    arrow = _or_unreadable(table, None)
+    if arrow is not None:
+        return arrow
     raise ArgumentError(
         f"table must be a path, a pandas, Polars or Arrow table, or a DuckDB relation, "
         f"got {type(source).__name__}."
@@ -377,7 +377,7 @@ def _without_objects(frame: "pandas.DataFrame") -> "pandas.DataFrame":
 
 
 def _is_lazy(source: Any) -> bool:
-    """Whether it is a lazy Polars frame, whose rows and columns are yet to be worked out."""
+    """Return True for a lazy Polars frame, whose rows and columns are yet to be worked out."""
     return hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__")
 
 

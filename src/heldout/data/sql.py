@@ -73,12 +73,12 @@ def double(value: float) -> str:
 
 
 def is_numeric(column_type: str) -> bool:
-    """Whether a DuckDB type holds numbers that compare and cast as such."""
+    """Return True if a DuckDB type holds numbers that compare and cast as such."""
     return column_type.split("(", maxsplit=1)[0] in NUMERIC_TYPES
 
 
 def kind_of(column_type: str) -> str:
-    """What a type is called where people see it: of what kind its values are, and no more.
+    """Return the kind of a type's values as people see it, and no more.
 
     >>> [kind_of(each) for each in ("DECIMAL(9,2)", "BIGINT", "ENUM('a')", "TIMESTAMP_NS", "UUID")]
     ['number', 'number', 'text', 'time', 'text']
@@ -126,7 +126,7 @@ def equals(column: str, column_type: str, value: object) -> str:
 
 
 def _can_hold(column_type: str, number: int) -> bool:
-    """Whether a cell can be the integer: else an engine rounds it to the type, or fails.
+    """Return True if a cell can be the integer: else an engine rounds it to the type, or fails.
 
     >>> _can_hold("DECIMAL(38,37)", 100), _can_hold("DOUBLE", 2**53 + 1), _can_hold("DOUBLE", 100)
     (False, False, True)
@@ -180,7 +180,7 @@ def as_double(column: str, column_type: str) -> str:
 
 
 def rounds_once(column_type: str) -> bool:
-    """Whether every engine casts the type to the nearest double; through a text all of them do.
+    """Return True if every engine casts the type to the nearest double, as all do from a text.
 
     >>> rounds_once("DECIMAL(10,2)"), rounds_once("DECIMAL(38,20)"), rounds_once("BIGINT")
     (True, False, True)
@@ -268,7 +268,7 @@ def key_number(name: str, column_type: str) -> str:
 
 
 def key_number_before(name: str, column_type: str) -> str | None:
-    """What `key_number` was when a scale counted; None where it is the same.
+    """Return what `key_number` was when a scale counted; None where it is the same.
 
     By it rows find an account that a ledger opened then.
     """
@@ -293,10 +293,10 @@ def mixed(number: str, which: int = 0) -> str:
     (((x % 2147483647 + 2147483647) * 314159265 % 2147483629) * 358979323 % 2147483587) * 846264338 % 2147483647
     """  # noqa: E501
     first, steps = MIXING[which]
-    found = f"{number} % {first} + {first}"
+    expression = f"{number} % {first} + {first}"
     for factor, prime in steps:
-        found = f"({found}) * {factor} % {prime}"
-    return found
+        expression = f"({expression}) * {factor} % {prime}"
+    return expression
 
 
 def drawn(unit_number: str, number: str) -> str:

@@ -74,7 +74,7 @@ HASHES_KNOWN = (
 
 @dataclass(frozen=True)
 class Rule:
-    """What must hold of the rows, as a count of those that break it, and what to say if any do."""
+    """Counts the rows that break what must hold of them, and knows what to say if any do."""
 
     name: str
     broken: str  # an aggregate over the table `held`, in DuckDB's dialect; zero if all keep it

@@ -17,8 +17,6 @@ from typing import Any, Final
 from heldout.errors import ArgumentError, UnknownEvent
 from heldout.kernel.loss import Loss, Rational, exact, show
 
-__all__ = ["Event", "leaves", "price", "priced_kinds"]
-
 Value = str | tuple["Event", ...]
 
 

@@ -73,7 +73,7 @@ class PrivateSession:
         self._table = dataset
         open_ledger = ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger)
         self._about: Description
-        self._about, digests = dataset.opened(
+        self._about, digests = dataset.bind_ledger(
             None if open_ledger is None else open_ledger.id, by_content=account is None
         )
         self._ledger = Ledger.open(None) if open_ledger is None else open_ledger
@@ -238,7 +238,9 @@ class PrivateSession:
         question = q.find(kind) if not name.startswith("_") and kind in q.kinds() else None
         if question is None:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        needed = [each.name for each in question.form() if each.required and each.name != "epsilon"]
+        needed = [
+            field.name for field in question.form() if field.required and field.name != "epsilon"
+        ]
 
         def ask(*given: Any, **fields: Any) -> object:
             if len(given) > len(needed):

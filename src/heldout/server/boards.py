@@ -155,10 +155,10 @@ def everyone(service: Service) -> list[Posted]:
 def _posted(connection: sa.Connection, row: sa.Row[Any]) -> Posted:
     """Return what a board has shown by now; what is not due yet is not there."""
     due = (submissions.c.board == row.name) & (submissions.c.visible <= now())
-    judged = due & (submissions.c.state == "judged")
-    improved = sa.select(submissions).where(judged, submissions.c.improved.is_(True))
+    settled = due & (submissions.c.state == "judged")
+    improved = sa.select(submissions).where(settled, submissions.c.improved.is_(True))
     best = connection.execute(improved.order_by(submissions.c.visible)).all()
-    count = sa.select(sa.func.count()).where(judged)
+    count = sa.select(sa.func.count()).where(settled)
     same = ("name", "dataset", "owner", "revision", "facts", "each", "ends", "state", "words")
     return Posted(
         **{name: getattr(row, name) for name in same},

@@ -13,8 +13,6 @@ from heldout.kernel.ledger.registry import checked_budget, new_row, unspent
 from heldout.kernel.loss import Budget
 from heldout.kernel.neighbours import Protection
 
-__all__ = ["ByContent", "Content", "check_budget"]
-
 _KNOWN: Final = (
     "This ledger has an account for other rows called {name}. If these rows are about the same "
     "people, register them once (heldout ledger register) and name the account (account=, "

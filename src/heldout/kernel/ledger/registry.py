@@ -21,8 +21,6 @@ from heldout.kernel.ledger.records import Account, AccountRow, State, checked_na
 from heldout.kernel.loss import Budget
 from heldout.kernel.neighbours import Protection
 
-__all__ = ["Registration", "Registry", "checked_budget", "new_row", "signature", "unspent"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Registration:

@@ -20,8 +20,6 @@ from heldout.kernel.noise import Mechanism
 from heldout.kernel.noise.selection import AboveBar, Prepaid, secret_of
 from heldout.questions.boards.plan import Certificate, Plan
 
-__all__ = ["Board", "BoardEnded", "Outcome", "State", "StateFile", "certificate_of"]
-
 Noisy = TypeVar("Noisy")
 
 
@@ -340,7 +338,7 @@ class Board:
         merit = self.plan.merit(self._bar(state))
         request = Request("board", merit, mechanism, {"board": self.name})
         words = {"release": "board", "reference": f"board/{self.name}/{what}"}
-        about, digests = rows.opened(self._ledger.id, by_content=False)
+        about, digests = rows.bind_ledger(self._ledger.id, by_content=False)
         account = self._ledger.resolve(
             fingerprints=digests,
             protection=rows.protection,

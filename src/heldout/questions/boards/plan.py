@@ -20,8 +20,6 @@ from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.selection import SparseVector
 from heldout.kernel.statistic import Statistic
 
-__all__ = ["MERITS", "AreaMerit", "Certificate", "Merit", "Plan", "certified"]
-
 
 @dataclass(frozen=True)
 class Certificate:

@@ -31,17 +31,6 @@ from heldout.questions.ranking.release import RankingRelease, counts_of
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
 
-__all__ = [
-    "ClassAreas",
-    "ClassConfusionRelease",
-    "Linearised",
-    "MeanRatio",
-    "OneClass",
-    "RankRelease",
-    "class_contrasts",
-    "recovered",
-]
-
 # --- Readings of a matrix of several classes that are no ratio of two sums, with their intervals -
 #
 # They are linearised about the released counts: their noise is a weighted sum of the counts'
