@@ -37,6 +37,7 @@ ORDER = [
         "heldout.features",
         "heldout.judged",
         "heldout.regression",
+        "heldout.survival",
     ),  # public names of families
     ("heldout.one_off", "heldout.planning"),
     ("heldout.estimators",),
