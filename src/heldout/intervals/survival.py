@@ -92,8 +92,8 @@ class SurvivalCurve:
     def _covariance(self, first: Floats, second: Floats) -> Floats:
         """Return the covariance of the noise of two sums of the cells, bin by bin."""
         product = (first @ self.counts.spread) * (second @ self.counts.spread)
-        found: Floats = 2 * self.counts.scale**2 * product.sum(axis=-1)
-        return found
+        covariance: Floats = 2 * self.counts.scale**2 * product.sum(axis=-1)
+        return covariance
 
     @cached_property
     def _logs(self) -> tuple[Floats, Floats, Floats]:
@@ -167,7 +167,7 @@ class SurvivalCurve:
         return self._interval(time, self._quantile(time, level))
 
     def _noise_variance(self, time: int) -> float:
-        return 2 * self.counts.scale**2 * sum(each * each for each in self._weights(time))
+        return 2 * self.counts.scale**2 * sum(weight * weight for weight in self._weights(time))
 
     def _sampling_variance(self, time: int, share: float) -> float:
         return (1 - share) / (max(share, _LEAST) * self._rows(time))
@@ -197,10 +197,12 @@ class SurvivalCurve:
         """Return how often so far a share would be released if the population's were `share`."""
         if time >= self.shown:
             return 1.0
-        held = min(max(share, _LEAST), 1.0)
-        deviation = math.sqrt(self._sampling_variance(time, min(held, 1 - 1e-6)))
+        inside = min(max(share, _LEAST), 1.0)
+        deviation = math.sqrt(self._sampling_variance(time, min(inside, 1 - 1e-6)))
         law = NoiseSum(self._weights(time), self.counts.scale, deviation)
-        gap = max(abs(float(self._logs[0][time]) - math.log(held)) - 1 / (2 * self._rows(time)), 0)
+        gap = max(
+            abs(float(self._logs[0][time]) - math.log(inside)) - 1 / (2 * self._rows(time)), 0
+        )
         return min(2 * law.survival(gap), 1.0)
 
     def band(self, level: float) -> tuple[Floats, Floats]:
@@ -229,8 +231,8 @@ class SurvivalCurve:
         sampling = np.maximum.accumulate(sampling)
         variance = (spread**2).sum(axis=1) + sampling
         together = (spread[:-1] * spread[1:]).sum(axis=1) + sampling[:-1]
-        found: Floats = np.clip(together / np.sqrt(variance[:-1] * variance[1:]), 0.0, 0.999)
-        return found
+        correlations: Floats = np.clip(together / np.sqrt(variance[:-1] * variance[1:]), 0.0, 0.999)
+        return correlations
 
 
 def simultaneous_level(correlations: Floats, level: float) -> float:

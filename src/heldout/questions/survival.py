@@ -149,7 +149,7 @@ class SurvivalReading:
     def at(self, time: float) -> Measure:
         """Return the share that lives on past one of the public times."""
         if time not in self.times:
-            known = ", ".join(f"{each:g}" for each in self.times[:20])
+            known = ", ".join(f"{public:g}" for public in self.times[:20])
             raise ArgumentError(f"time must be one of the grid: {known}.")
         return self._measure(self.times.index(time))
 
@@ -376,14 +376,11 @@ class LogRankRelease(Release):
         noise = math.sqrt(2) * self._scale * math.sqrt(self._cells.size)
         enough = np.minimum(risk, risk_all - risk) >= max(1.0, noise / 4)
         last = int(np.argmin(enough)) if not enough.all() else self._times
-        kept = slice(0, last)
-        d, d_all, risk, risk_all = d[kept], d_all[kept], risk[kept], risk_all[kept]
+        d, d_all, risk, risk_all = (sums[:last] for sums in (d, d_all, risk, risk_all))
         share, hazard = risk / risk_all, d_all / risk_all
         # Under the null: the noise of each cell, own or another group's, and the sampling error.
-        inside = (1 - share)[:, None] * events[kept] - (hazard * (1 - share))[:, None] * risk_cells[
-            kept
-        ]
-        outside = -share[:, None] * events[kept] + (hazard * share)[:, None] * risk_cells[kept]
+        excess = events[:last] - hazard[:, None] * risk_cells[:last]
+        inside, outside = (1 - share)[:, None] * excess, -share[:, None] * excess
         weights = [inside.sum(axis=0), *[outside.sum(axis=0)] * (len(self._cells) - 1)]
         variance = np.maximum(d_all * share * (1 - share) * (1 - hazard), 0.0)
         total = max(float(variance.sum()), 0.25)
