@@ -339,7 +339,7 @@ class CalibrationRelease(Release):
 
 
 class LogRankRelease(Release):
-    """Whether events come as often in all groups: hazard ratios and a p-value.
+    """Hazard ratios between groups, with the p-value that events come as often in all of them.
 
     Each group is compared with all others. The log-rank statistic is the events of a group less
     those that its share of the rows at risk would have; over its variance it is the logarithm of
@@ -594,7 +594,7 @@ class SurvivalCalibration(Divisible[CalibrationRelease, ByGroup[CalibrationRelea
 
 @dataclass(frozen=True, kw_only=True)
 class LogRank(Question[LogRankRelease]):
-    """Whether events come as often in all groups of a declared column: the log-rank test."""
+    """The log-rank test: do events come as often in all groups of a declared column?"""
 
     kind: ClassVar[str] = "log-rank"
     title: ClassVar[str] = "log-rank test"
