@@ -12,7 +12,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from heldout.arguments import shown
-from heldout.arguments.forms import FormField
+from heldout.arguments.rules import FormField
 from heldout.data.sql import kind_of
 from heldout.drawing.words import decimal
 from heldout.errors import ArgumentError

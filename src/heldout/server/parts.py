@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from heldout.arguments import shown
-from heldout.arguments.forms import FormField
-from heldout.arguments.rules import Text, Values
+from heldout.arguments.rules import FormField, Text, Values
 from heldout.data.description import Description
 from heldout.data.feature_matrix import FeatureMatrix, FeatureRows
 from heldout.data.feature_sources import HashedText, Space, Vocabulary
