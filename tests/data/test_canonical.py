@@ -122,6 +122,15 @@ def test_another_cell_changes_no_group_however_large_the_declared_value() -> Non
         assert set(found["member"].tolist()) == {1}
 
 
+def test_a_text_cell_of_somebody_else_changes_no_group_of_a_large_number() -> None:
+    """One text makes texts of all: as a double, the text of 2^53 + 1 would be 2^53."""
+    people, groups = of_people([1, 2, 3]), {"ward": [2**53, 2**53 + 1]}
+    for cells in ([2**53 + 1] * 4 + [7] * 2, [str(2**53 + 1)] * 4 + ["x"] * 2):
+        dataset = ho.Dataset(people | {"ward": cells}, **(COLUMNS | {"groups": groups}))
+        found = dataset.with_groups("ward")._fetch("SELECT member FROM evaluated")
+        assert sorted(found["member"].tolist()) == [1, 1, 2]
+
+
 @pytest.mark.parametrize(("kind", "first"), [("float32", 2**24), ("float64", 2**53)])
 def test_a_declared_value_that_floats_may_have_merged_with_another_is_refused(
     kind: str, first: int

@@ -125,7 +125,7 @@ def equals(column: str, column_type: str, value: object) -> str:
                 f"{int(value)} is at or beyond 2^{bits}, where a column of floats holds several "
                 "whole numbers as one. Read the column as integers or texts."
             )
-        number, exact = repr(int(value)), -(2**53) <= value <= 2**53
+        number, exact = repr(int(value)), abs(value) < 2**53
         if not _can_hold(column_type, int(value)):
             return "FALSE"
     else:
