@@ -40,6 +40,7 @@ _ROOMS = (
     "errors",
     "examples",
     "features",
+    "integrations",
     "judged",
     "models",
     "precision_recall",
@@ -68,6 +69,7 @@ __all__ = [
     "evaluate",
     "examples",
     "features",
+    "integrations",
     "judged",
     "models",
     "plan",
@@ -88,6 +90,7 @@ if TYPE_CHECKING:
         client,
         errors,
         examples,
+        integrations,
         judged,
         models,
         precision_recall,
@@ -128,5 +131,20 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+_FIRST = (
+    "Budget",
+    "Dataset",
+    "Ledger",
+    "Session",
+    "confusion_matrix",
+    "evaluate",
+    "plan",
+    "questions",
+    "roc_auc_score",
+    "roc_curve",
+)
+
+
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    """List the names that people need first; `heldout.__all__` has every one."""
+    return [*_FIRST, "__all__", "__version__"]

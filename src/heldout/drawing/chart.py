@@ -117,8 +117,13 @@ class Chart:
 
     def altair(self) -> "LayerChart":
         """Return the same as an Altair chart."""
-        import altair as alt
-
+        try:
+            import altair as alt
+        except ImportError:
+            raise MissingDependency(
+                "A chart to change further requires matplotlib or Altair. Install one with: "
+                "pip install 'heldout[plots]'. Pages and .svg files need neither."
+            ) from None
         return alt.LayerChart.from_dict(self.vega_lite())
 
     def plot(self, ax: Any = None) -> "Display | LayerChart":

@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # at run time a family is loaded when one of its questions is
     from heldout.questions.counts import *  # noqa: F403
     from heldout.questions.curves.questions import *  # noqa: F403
     from heldout.questions.features.questions import *  # noqa: F403
+    from heldout.questions.linear.questions import *  # noqa: F403
     from heldout.questions.lists import *  # noqa: F403
     from heldout.questions.pass_at_k import *  # noqa: F403
     from heldout.questions.ranking.questions import *  # noqa: F403

@@ -17,6 +17,7 @@ from heldout.drawing.chart import (
 )
 from heldout.drawing.page import rendered
 from heldout.questions.separability.deep_dive import BINS, DeepDive, Grouping
+from heldout.questions.separability.fits import NAME
 from heldout.questions.separability.result import CUSTODIAN_ONLY, WHY_CUSTODIAN, Separability
 
 SIDES = {"true": PALETTE[0], "privatized": PALETTE[1]}
@@ -26,10 +27,10 @@ NAME_LENGTH = 28
 
 
 def roc_figure(result: Separability) -> Figure:
-    """Both fits in one picture: the first on the true labels, the other on shuffled ones."""
+    """The headline's classifier first, then the paper's fits on true and on shuffled labels."""
     points = [
         {"fit": name, **record}
-        for name, curve in result.roc.items()
+        for name, curve in result.curves.items()
         for record in records(x=curve.fpr, y=curve.tpr)
     ]
     ends, dashed = [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}], {"strokeDash": [4, 3]}
@@ -41,18 +42,24 @@ def roc_figure(result: Separability) -> Figure:
         x=Numbers("Privatized rows called true"),
         y=Numbers("True rows called true"),
         title="ROC curves of the separator",
-        colours=dict(zip(result.roc, PALETTE, strict=False)),
+        colours=dict(zip(result.curves, PALETTE, strict=False)),
     )
     says = (
         f"Accuracy {result.accuracy:.2f} on true labels, "
         f"{result.shuffled_accuracy:.2f} on shuffled."
     )
-    return Figure(
-        chart.svg(says=says),
+    ratio = (
         "ROC curves of the classifier on the true labels and on shuffled ones, both on the rows "
         "that it was fitted to. How far the second curve lies above the diagonal is overfitting; "
-        "the score divides by it.",
+        "the score divides by it."
     )
+    if result.stronger is not None:
+        says = f"Accuracy {(1 + result.value) / 2:.2f} on rows held out."
+        ratio = (
+            f"The {NAME}, whose number the headline is; beside it the {result.classifier} of the "
+            "paper's ratio, on the rows that it was fitted to, with true and with shuffled labels."
+        )
+    return Figure(chart.svg(says=says), ratio)
 
 
 def probability_figure(dive: DeepDive) -> Figure:
