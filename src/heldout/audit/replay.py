@@ -25,7 +25,6 @@ from unittest.mock import patch
 import heldout
 from heldout import questions as q
 from heldout.audit.log_ratios import loss_of
-from heldout.audit.parallel import Progress, cores, pool
 from heldout.audit.subjects import EVERYTHING
 from heldout.audit.tables import (
     ADD_REMOVE,
@@ -44,6 +43,7 @@ from heldout.kernel.loss import Loss
 from heldout.questions import Question
 from heldout.questions.session import PrivateSession
 from heldout.questions.worst_cases import MADE_UP, MadeUpRows
+from heldout.workers import Progress, cores, pool
 
 Ask = Callable[[], tuple[object, Loss]]
 """Returns what was released and the loss that was charged."""
