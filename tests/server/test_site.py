@@ -360,7 +360,9 @@ def test_a_price_is_shown_with_what_is_left_before_it_is_paid_once(
     before = ana.get("/datasets/readmissions").text
     page = ana.get(f"/datasets/readmissions/confirm?{query}")
     assert "Pay epsilon 0.3 and ask" in page.text
-    guess = re.compile(r"[\d,]+ rows of which [\d,]+ are positive \(a guess: one in four\)")
+    guess = re.compile(
+        r"[\d,]+ rows of which [\d,]+ are positive \(nobody’s knowledge: one in four is taken\)"
+    )
     assert guess.search(asked.text)
     assert guess.search(page.text)
     assert "epsilon 1.6" in page.text  # 2, less 0.1 of the first question, less this

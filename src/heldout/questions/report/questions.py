@@ -81,6 +81,7 @@ class Report(Question[Answer]):
     """
 
     kind = "report"
+    holds_sections = True
     title = "report"
     asks = "What should a reader of a report know?"
     tells = (
