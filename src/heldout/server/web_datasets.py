@@ -349,6 +349,7 @@ def _typed(service: Service, registered: Registered) -> Json:
         "features": ", ".join(declared.features or ()),
         "lowest": f"{declared.score_range[0]:g}",
         "highest": f"{declared.score_range[1]:g}",
+        "score_values": ", ".join(f"{score:g}" for score in declared.score_values or ()),
         "label": declared.target,
         "bound_low": "" if declared.bounds is None else f"{declared.bounds[0]:.17g}",
         "bound_high": "" if declared.bounds is None else f"{declared.bounds[1]:.17g}",
@@ -426,6 +427,10 @@ def _outcome(order: Sent) -> Json:
     }
     if order.lines("classes"):
         return declared | {"classes": [_value(text) for text in order.lines("classes")]}
+    if order.lines("score_values"):
+        declared["score_values"] = [
+            _float("list of scores", text) for text in order.lines("score_values")
+        ]
     declared["positive"] = _value(order.text("positive") or "1")
     if order.text("negative"):
         declared["negative"] = _value(order.text("negative"))
