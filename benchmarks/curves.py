@@ -85,7 +85,7 @@ MADE_UP: dict[str, dict[str, tuple[float, Shape]]] = {
         "90% at 0": (0.1, lambda y: np.where(_even(y) < 0.97 - 0.7 * y, 0, _logistic(_normal(y)))),
     },
     "sharp": {
-        "perfect": (0.3, lambda y: _apart(y)),
+        "perfect": (0.3, lambda y: 1.0 * _apart(y)),
         "half at 0": (0.3, lambda y: np.where(y * _even(y) > 0.5, 0, _apart(y))),
         "one score": (0.3, lambda y: np.where(y == 1, 0.53, _even(y))),
         "offset": (0.3, lambda y: (_even(y) + 0.6 * y) / 1.63),
@@ -200,9 +200,9 @@ def from_scikit_learn() -> Iterator[Set]:
     for name, (features, labels) in rows.items():
         for which, model in models.items():
             scores = cross_val_predict(model, features, labels, cv=4, method="predict_proba")[:, 1]
-            # Small sets stand for large ones: each row three times, a little apart where scores are.
-            labels_more, scores_more = np.tile(labels, 3), np.tile(scores, 3)
-            yield scored(f"{name}, {which}", labels_more, np.clip(scores_more, 0, 1))
+            # Small sets stand for larger ones: each row three times.
+            scores = np.clip(np.tile(scores, 3), 0, 1)
+            yield scored(f"{name}, {which}", np.tile(labels, 3), scores)
 
 
 # --- truths --------------------------------------------------------------------------------------
@@ -283,7 +283,9 @@ def holds(interval: tuple[float, float], value: float) -> bool:
     return bool(interval[0] - 1e-9 <= value <= interval[1] + 1e-9)
 
 
-def run(one: Set, rows: int, epsilon: str, neighbours: str, found: Figures, population: Any) -> Any:
+def run(
+    one: Set, rows: int, found: Figures, *, epsilon: str, neighbours: str, population: Any
+) -> None:
     labels, scores = one.draw(rows)
     if not 2 <= labels.sum() <= len(labels) - 2:
         return
@@ -441,7 +443,8 @@ def main(arguments: list[str] | None = None) -> None:
                 whole = Truth(*one.draw(POPULATION)) if one.most is None else None
                 found = figures[one.name] = Figures()
                 for _ in range(asked.runs):
-                    run(one, rows, asked.epsilon, asked.neighbours, found, whole)
+                    asks = {"epsilon": asked.epsilon, "neighbours": asked.neighbours}
+                    run(one, rows, found, population=whole, **asks)
             if figures:
                 title = f"{family}, {rows:,} rows, epsilon {asked.epsilon}, {asked.neighbours}"
                 show(f"{title}, {asked.runs} runs a set", figures, every=asked.sets)
