@@ -35,14 +35,14 @@ def found_of(place: int, noise) -> Check:
 def test_a_law_is_accepted_as_claimed_and_rejected_three_percent_off(place: int, drawn) -> None:
     """The vector sampler here; the scalar ones in tests/kernel/noise and in `make audit`."""
     found = found_of(place, drawn[place])
-    assert found.passed, found.found
+    assert found.passed, found.result
 
 
 @pytest.mark.parametrize("off", [0.96, 1.04])
 def test_a_sampler_that_is_off_is_found_out(off: float, drawn) -> None:
     found = found_of(1, drawn[1] * off)
     assert not found.passed
-    assert "rejected as claimed" in found.found
+    assert "rejected as claimed" in found.result
 
 
 def test_a_tail_that_is_cut_is_found_out(drawn) -> None:
@@ -51,12 +51,12 @@ def test_a_tail_that_is_cut_is_found_out(drawn) -> None:
 
 def test_answers_lie_on_the_lattice_whose_lowest_bits_say_nothing() -> None:
     found = check_lattice(releases=8000)
-    assert found.passed, found.found
+    assert found.passed, found.result
 
 
 def test_threads_forks_and_restarts_share_no_stream() -> None:
     found = check_streams(threads=4, forks=3, restarts=1)
-    assert found.passed, found.found
+    assert found.passed, found.result
 
 
 def test_a_child_forked_while_others_draw_still_answers() -> None:

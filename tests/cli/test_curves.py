@@ -15,7 +15,14 @@ ASK = ("curves", "test.parquet", "--label", "readmitted", "--score", "risk_b", "
 def test_it_prints_the_measures_the_curve_and_the_price(run):
     outcome = run(*ASK)
     assert (outcome.code, outcome.err) == (0, "")
-    for text in ("AUC of the curve", "KS", "false positive rate", "Paid epsilon 4", "Receipt: "):
+    for text in (
+        "AUC of the curve",
+        "AUCNPR",
+        "KS",
+        "false positive rate",
+        "Paid epsilon 4",
+        "Receipt: ",
+    ):
         assert text in outcome.out
 
 
@@ -119,3 +126,29 @@ def test_declared_scores_are_the_bins(run):
     refused = run(*asked, "--score-values", "1,eleven")
     assert refused.code == 2
     assert "score_values must be numbers" in refused.err
+
+
+def test_the_binormal_curve_costs_an_area_and_is_drawn(run):
+    whole = run(*ASK, "--method", "binormal", "--out", "roc.svg", "--json")
+    assert whole.code == 0, whole.err
+    found = json.loads(whole.out)
+    assert found["kind"] == "auc"
+    assert found["loss"]["epsilon"] == "4"
+    curve = found["binormal_roc"]
+    assert curve["tpr"][0] == 0
+    assert curve["tpr"][-1] == 1
+    assert all(
+        low <= tpr <= high
+        for low, tpr, high in zip(*(curve[name] for name in ("low", "tpr", "high")), strict=True)
+    )
+    assert Path("roc.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [("--by", "sex"), ("--thresholds", "0.5"), ("--kind", "calibration"), ("--out", "a.html")],
+)
+def test_the_binormal_curve_refuses_what_one_area_cannot_give(run, more):
+    refused = run(*ASK, "--method", "binormal", *more)
+    assert refused.code == 2
+    assert "binormal" in refused.err

@@ -43,7 +43,7 @@ def test_the_front_page_lists_every_command_with_a_line_of_its_own(run):
 @pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("command", OWN)
 def test_every_example_of_the_help_runs(run, here, command, monkeypatch):
-    page = run(*command.split(), "--help").out
+    page = run(*command.split(), "--help-all").out
     lines = examples(page)
     assert len(lines) >= 2, "a help page has two examples at least"
     if command.startswith("ledger"):
@@ -86,6 +86,25 @@ def test_the_options_of_a_command_that_asks_stand_in_groups(run, command):
     places = [page.index(f"─ {group} ─") for group in groups]
     assert places == sorted(places)
     assert page.index("--ledger STR", places[1]) < places[2]
+
+
+def test_help_begins_with_what_a_first_hour_needs_and_help_all_has_the_rest(run):
+    short, whole = run("evaluate", "--help").out, run("evaluate", "--help-all").out
+    options = set(re.findall(r"│[ *]+(--[\w-]+)", whole))
+    shown = set(re.findall(r"│[ *]+(--[\w-]+)", short))
+    assert shown < options
+    assert len(options) > 40
+    assert {"--label", "--score", "--epsilon", "--ledger", "--out"} <= shown
+    assert len(shown) <= 26
+    assert len(examples(short)) == 3
+    assert len(examples(whole)) > 3
+    rest = sum(int(found) for found in re.findall(r"(\d+) more: --help-all", short))
+    assert rest == len(options) - len(shown)
+
+
+@pytest.mark.parametrize("command", ["ledger", "model", "server", "board"])
+def test_a_group_of_commands_shows_examples(run, command):
+    assert len(examples(run(command, "--help").out)) >= 2
 
 
 def test_the_version_is_that_of_the_package(run):

@@ -178,4 +178,4 @@ def test_what_is_done_to_the_arrays_afterwards_changes_nothing() -> None:
     held["p"][:] = 0.5
     assert unseal(compute(RankedRows("auc"), rows)) == before
     assert unseal(compute(ThresholdCounts(thresholds=(0.5,)), rows)).sum() == 504
-    assert "array" not in repr(vars(rows)["_kept"])
+    assert "array" not in repr(vars(rows)["_cached"])

@@ -204,7 +204,7 @@ def test_kept_counts_show_themselves_to_nobody() -> None:
     with pytest.raises(TypeError):
         pickle.dumps(kept)
     rows = ho.Dataset(table(), label="y", score="p")
-    assert "array" not in repr(vars(rows)["_kept"])
+    assert "array" not in repr(vars(rows)["_cached"])
 
 
 def test_an_unsound_row_is_counted_nowhere_and_said_to_be_there() -> None:

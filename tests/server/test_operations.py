@@ -211,16 +211,3 @@ def test_the_log_is_exported_whole_and_no_cell_is_a_formula(site: Site) -> None:
     older = session(site, "olga").get("/log?action=sign+in").text
     assert "before=" in older
     assert site.client("ana").get("/api/v1/audit.csv").status_code == 403
-
-
-def test_the_environment_turns_figures_on_and_the_access_log_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from heldout.server.run import settings_of
-
-    plain = settings_of(tmp_path, database=None, rows=None)
-    assert (plain.metrics_token, plain.access_log) == (None, True)
-    monkeypatch.setenv("HELDOUT_SERVER_METRICS_TOKEN", "a long secret")
-    monkeypatch.setenv("HELDOUT_SERVER_ACCESS_LOG", "off")
-    settings = settings_of(tmp_path, database=None, rows=None)
-    assert (settings.metrics_token, settings.access_log) == ("a long secret", False)

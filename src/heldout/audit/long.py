@@ -22,7 +22,6 @@ from heldout.audit.auditor import (
     own_confidence,
     present,
 )
-from heldout.audit.parallel import Progress, cores, pool
 from heldout.audit.result import AuditResult
 from heldout.audit.samplers import (
     Check,
@@ -35,8 +34,7 @@ from heldout.audit.samplers import (
 )
 from heldout.audit.subjects import MECHANISM, RELEASE, VIOLATOR, Pair, Subject, find
 from heldout.errors import ArgumentError
-
-__all__ = ["Cost", "LongAudit", "answers_for", "cost_of", "long_audit", "most_answers"]
+from heldout.workers import Progress, cores, pool
 
 _NEAR = 0.6  # of the claim; a bound below it needs a word
 
@@ -153,7 +151,7 @@ def _planted(results: Sequence[AuditResult]) -> str:
 def _checks(checks: Sequence[Check]) -> str:
     lines = ["| check | found | |", "|---|---|---|"]
     lines += [
-        f"| {check.name} | {check.found} | {'passed' if check.passed else '**failed**'} |"
+        f"| {check.name} | {check.result} | {'passed' if check.passed else '**failed**'} |"
         for check in checks
     ]
     return "\n".join(lines) + "\n"

@@ -53,7 +53,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 INTRODUCTION = """How good is this model on the data that I must not show?
 
 A number or a curve, an honest interval, and an exact privacy price, booked before the answer
-exists. Begin with `heldout demo`; every command has `--help` with examples and takes `--json`.
+exists. Begin with `heldout demo`; every command has `--help` with examples, `--help-all` with
+every option, and takes `--json`.
 
 `heldout --install-completion` teaches your shell the options, and `heldout doctor` looks whether
 all that is installed works.
@@ -69,11 +70,14 @@ def make_app(*, listing: bool = True) -> "App":
     """Make the application; `listing` shows a line for each command instead of its own help."""
     from cyclopts import App, Parameter
 
+    from heldout.cli.help import ShortHelp
+
     app = App(
         name="heldout",
         help=INTRODUCTION,
         version=heldout.__version__,
         help_format="markdown",
+        help_formatter=ShortHelp(),
         default_parameter=Parameter(negative=()),
         suppress_keyboard_interrupt=False,  # `main` says what was booked
     )
@@ -112,5 +116,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> None:
+    from heldout.cli.help import ALL, SHOWS_ALL
+
+    SHOWS_ALL.set(ALL in words)
+    words = ["--help" if word == ALL else word for word in words]
     app = make_app(listing=not words or words[0] not in COMMANDS)
     app(words, exit_on_error=False, print_error=False, result_action="return_value")

@@ -11,6 +11,7 @@ from cyclopts import App, CycloptsError, Parameter
 from heldout.arguments import shown
 from heldout.cli.fields import make_options, option_of, read_option
 from heldout.cli.frame import ANSWER, FRAME, QUESTION, ROWS, Bought, Framed, Page, buy
+from heldout.cli.help import ShortHelp
 from heldout.cli.rows import Custody, Where, options_for
 from heldout.errors import ArgumentError
 
@@ -63,6 +64,7 @@ def make_app() -> App:
         name="heldout ask",
         help=HELP,
         help_format="markdown",
+        help_formatter=ShortHelp(),
         default_parameter=Parameter(negative=()),
         suppress_keyboard_interrupt=False,
         version_flags=[],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from heldout.cli.frame import FRAME, PAGE, ROWS, Bought, Framed, Paged, buy
+from heldout.cli.frame import FRAME, PAGE, ROWS, Bought, Framed, Page, Paged, buy
 from heldout.cli.output import (
     Flag,
     Several,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from heldout.questions.curves.release import CurvesByGroup, CurvesRelease
 
 RATES = (0.01, 0.05, 0.1, 0.2, 0.5)
+BINORMAL = "binormal"
 Named = Annotated[Rows | None, Parameter(name="*", group=ROWS)]
 
 
@@ -185,6 +186,8 @@ def curves(
       --kind precision-recall --out curve.svg --json
     heldout curves test.parquet --label readmitted --score risk_a --epsilon 1 \\
       --groups prior_admissions=0,1,2 --by prior_admissions --out curves.html
+    heldout curves test.parquet --label readmitted --score risk_a --epsilon 1/4 \\
+      --method binormal --out roc.svg
     heldout curves --server https://evaluate.example.org --token-file token.txt \\
       --dataset readmissions --model model.onnx --epsilon 1 --out curves.html
     ```
@@ -194,7 +197,9 @@ def curves(
     epsilon
         The price of everything, such as 1, 0.5 or 1/3.
     method
-        heldout, or a method of the literature to compare with; a wrong name lists them.
+        heldout, or a method of the literature to compare with; a wrong name lists them. With
+        binormal the whole price buys the AUC, and the ROC curve is the symmetric binormal one that
+        has this area: the least noise, if the scores of both classes are normal.
     thresholds
         Thresholds that matter, such as 0.2 0.5: two thirds of epsilon count the rows between them
         once more, and their recall and precision are printed.
@@ -209,6 +214,12 @@ def curves(
     for option, given in (("by", by), ("server", frame.remote.given)):
         if given and page.is_svg:
             raise ArgumentError(f"--out must end in .html with --{option}, got an .svg file.")
+    if method == BINORMAL:
+        _refuse_beside_binormal(thresholds=thresholds, by=by, page=page, kind=kind)
+        _binormal(
+            buy(q.Auc(epsilon=epsilon), table=table, rows=rows, options=Rows, frame=frame), page
+        )
+        return
     whole = q.Curves(epsilon=epsilon, method=method, **_matter(method, thresholds))
     asked = q.By(whole, by[0] if len(by) == 1 else by) if by else whole
     bought = buy(asked, table=table, rows=rows, options=Rows, frame=frame, labels=page.labels)
@@ -228,6 +239,43 @@ def curves(
         out=page.out,
         write=write,
         noun="Curves",
+    )
+
+
+def _refuse_beside_binormal(
+    *, thresholds: tuple[float, ...], by: Several, page: Page, kind: str
+) -> None:
+    """Refuse what one area cannot give: other curves, thresholds, groups, a page."""
+    for option, given in (("thresholds", thresholds), ("by", by), ("kind", kind != "roc")):
+        if given:
+            raise ArgumentError(
+                f"--method {BINORMAL} draws one ROC curve. Leave --{option} out, or name another."
+            )
+    if page.out is not None and not page.is_svg:
+        raise ArgumentError(f"--out must end in .svg with --method {BINORMAL}.")
+
+
+def _binormal(bought: Bought, page: Page) -> None:
+    """Show the binormal curve of an AUC that was bought."""
+    from heldout.drawing.page import write_file
+
+    [release] = bought.releases
+    curve = release.binormal_roc()
+
+    def text() -> None:
+        print_measures(release.measures)
+        if release.headline.informative:
+            _print_rates(curve.fpr, curve.tpr, curve.low, curve.high)
+        print_paid(release, bought.remaining)
+
+    bought.deliver(
+        text=text,
+        content=lambda: bought.content(
+            binormal_roc={name: values.tolist() for name, values in vars(curve).items()}
+        ),
+        out=page.out,
+        write=lambda place: write_file(place, curve.svg()),
+        noun="Curve",
     )
 
 
@@ -277,6 +325,8 @@ def _print(bought: Bought, thresholds: tuple[float, ...]) -> None:
 
     [release] = bought.releases
     measures = dict(release.measures)
+    if not isinstance(release, CurvesByGroup):
+        measures["AUCNPR of the curve"] = release.precision_recall.normalised_auc
     for threshold in thresholds:
         for group, at in _at(release, threshold).items():
             measures[f"recall at {threshold:g}{group}"] = at.recall
@@ -285,24 +335,32 @@ def _print(bought: Bought, thresholds: tuple[float, ...]) -> None:
     if not isinstance(release, CurvesByGroup) and release.ties:
         console().print(f"{release.ties[0].upper()}{release.ties[1:]}.")
     if not isinstance(release, CurvesByGroup) and release.auc.informative:
-        _print_rates(release, 0.95)
+        roc, band = release.roc, release.roc.band(0.95, at=RATES)
+        _print_rates(roc.fpr, roc.tpr, band.low, band.high, release)
     print_paid(release, bought.remaining)
 
 
-def _print_rates(release: "CurvesRelease", level: float) -> None:
-    """Print what the ROC curve says at round false positive rates."""
+def _print_rates(
+    fpr: Any, tpr: Any, low: Any, high: Any, release: "CurvesRelease | None" = None
+) -> None:
+    """Print a ROC curve and its 95% band at round false positive rates.
+
+    The band is given at these rates or at those of the curve; `release` adds its thresholds.
+    """
     import numpy as np
 
-    band = release.roc.band(level, at=RATES)
-    points = np.interp(RATES, release.roc.fpr, release.roc.tpr)
+    ends = (
+        [low, high]
+        if len(low) == len(RATES)
+        else [np.interp(RATES, fpr, end) for end in (low, high)]
+    )
+    head = ["false positive rate", "true positive rate", "95% band"]
     rows = [
-        [
-            f"{rate:g}",
-            f"{tpr:.3f}",
-            f"{low:.3f} to {high:.3f}",
-            f"{release.threshold_for(specificity=1 - rate):.4g}",
-        ]
-        for rate, tpr, low, high in zip(RATES, points, band.low, band.high, strict=True)
+        [f"{rate:g}", f"{point:.3f}", f"{least:.3f} to {most:.3f}"]
+        for rate, point, least, most in zip(RATES, np.interp(RATES, fpr, tpr), *ends, strict=True)
     ]
-    head = ("false positive rate", "true positive rate", f"{level * 100:g}% band", "threshold")
+    if release is not None:
+        head.append("threshold")
+        for row, rate in zip(rows, RATES, strict=True):
+            row.append(f"{release.threshold_for(specificity=1 - rate):.4g}")
     print_table(head, rows)

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from heldout.kernel.ledger.records import Account
     from heldout.kernel.loss import Budget, Loss
 
-app = App(name="ledger", help="Register data sets, grant shares, show and verify what was spent.")
+HELP = """Register data sets, grant shares, show and verify what was spent. Examples:
+
+```
+heldout ledger register ledger.sqlite readmissions --budget 3 --unit patient_id
+heldout ledger grant ledger.sqlite readmissions analyst-7 --budget 1
+heldout ledger show ledger.sqlite
+```
+"""
+app = App(name="ledger", help=HELP)
 Place = Annotated[str, Parameter(help="The ledger's file or database URL.")]
 BAR: Final = 10  # characters
 MOST_ON_PAGE: Final = 100  # bookings

@@ -14,7 +14,14 @@ from heldout.cli.output import Flag, Json, Several, console, one_line, patience,
 if TYPE_CHECKING:
     from heldout.models import ScoredRows
 
-app = App(name="model", help="Check a model before a custodian scores private rows with it.")
+HELP = """Check a model before a custodian scores private rows with it. Examples:
+
+```
+heldout model check model.onnx
+heldout model check coefficients.json --json
+```
+"""
+app = App(name="model", help=HELP)
 
 
 @app.command

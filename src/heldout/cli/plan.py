@@ -19,7 +19,14 @@ from heldout.cli.output import (
 )
 from heldout.errors import ArgumentError
 
-board = App(name="board", help="Plan a leaderboard that cannot be gamed.")
+BOARD_HELP = """Plan a leaderboard that cannot be gamed. Examples:
+
+```
+heldout board plan --rows 50000 --price 2 --improvements 10 --submissions 1000
+heldout board plan --rows 5000 --price 1 --improvements 5 --submissions 200 --json
+```
+"""
+board = App(name="board", help=BOARD_HELP)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -472,8 +472,8 @@ class DescribedOptions(Custody):
         from heldout.questions.session import Session
 
         own: dict[str, Any] = {
-            each.name: read_option(each, getattr(self, each.name))
-            for each in self.described.declares
+            declared.name: read_option(declared, getattr(self, declared.name))
+            for declared in self.described.declares
         }
         asked_values = {
             name: bounds for question in asked for name, bounds in question.values_asked.items()
@@ -494,7 +494,7 @@ class DescribedOptions(Custody):
 
 def described_options(described: type["Description"]) -> type[Custody]:
     """Return the options of rows from what their description declares."""
-    own = [option_of(each) for each in described.declares]
+    own = [option_of(declared) for declared in described.declares]
     made = make_options(described.__name__, own, DescribedOptions)
     made.described = described
     return made

@@ -129,13 +129,17 @@ def _print(
 
 
 def _print_features(selected: "Selection", meanings: dict[str, list[str]]) -> None:
+    gains = selected.information_gains
     head = ["feature"] + ["noisy score"] * (selected.scores is not None)
+    head += ["nats per row"] * (gains is not None)
     head += ["may stand for"] * bool(meanings)
     lines = []
     for place, feature in enumerate(selected.features):
         line = [str(feature)]
         if selected.scores is not None:
             line.append(f"{selected.scores[place]:,.4g}")
+        if gains is not None:
+            line.append(f"{gains[place]:.4g}")
         if meanings:
             line.append(", ".join(meanings.get(str(feature), [])))
         lines.append(line)

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from heldout.server.signing import Genuine
 
 
-app = App(name="server", help="Look after a server: copies and links.")
+HELP = """Look after a server: copies and links. Examples:
+
+```
+heldout server backup hospital /backup/hospital-2026-11-18
+heldout server admin-link hospital --address https://evaluate.example.org
+```
+"""
+app = App(name="server", help=HELP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,16 +40,16 @@ class Serving:
     Parameters
     ----------
     host
-        The address that it listens at; 0.0.0.0 is reached from other machines.
+        The address that it listens at, usually 127.0.0.1; 0.0.0.0 is reached from other machines.
     port
-        The port that it listens at.
+        The port that it listens at, usually 8000.
     database
         A PostgreSQL database for the server's tables and the ledger.
     workers
-        How many workers to start; with 0, start them elsewhere by `heldout worker`. One person has
-        one of them at a time, so with two nobody waits for one other person's model.
+        How many workers to start, usually 2; with 0, start them elsewhere by `heldout worker`. One
+        person has one of them at a time, so with two nobody waits for one other person's model.
     processes
-        How many web processes share the port.
+        How many web processes share the port, usually 1.
     rows
         The one folder from which custodians may register files. Left out: any file of this
         machine, by its whole path.
@@ -56,11 +63,11 @@ class Serving:
         Begin with a made-up hospital: a data set, a custodian, an analyst and a model.
     """
 
-    host: str = "127.0.0.1"
-    port: int = 8000
+    host: str | None = None
+    port: int | None = None
     database: str | None = None
-    workers: int = 2
-    processes: int = 1
+    workers: int | None = None
+    processes: int | None = None
     rows: Path | None = None
     address: str | None = None
     hosts: Several = ()
@@ -82,7 +89,8 @@ def serve(
 
     The first start makes the folder and prints the administrator's sign-in link. Everything is
     kept in the folder, in SQLite files, unless `--database` names a PostgreSQL database. Ctrl-C
-    stops it; a job that was begun is finished first. Examples:
+    stops it; a job that was begun is finished first. Every setting can also come from the
+    environment or a file: docs/operations.md lists them. Examples:
 
     ```
     heldout serve hospital --demo
@@ -358,8 +366,8 @@ def verify(
     if anew:
         raise NotGenuine(
             f"{page.name} cannot be compared: an earlier version of heldout signed the noisy "
-            "counts of its curves alone, and this version reads curves anew. The signature is good. "
-            "Compare the page with the version that made it; --out writes today's."
+            "counts of its curves alone, and this version reads curves anew. The signature "
+            "is good. Compare the page with the version that made it; --out writes today's."
         )
     if not same:
         raise NotGenuine(

@@ -34,16 +34,6 @@ from heldout.questions.answers import Answered
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = [
-    "Evaluation",
-    "Heads",
-    "Quoted",
-    "RemoteBoard",
-    "RemoteDataset",
-    "Server",
-    "not_put_back",
-]
-
 WAIT, PAUSE = 20, 0.2  # seconds
 R = TypeVar("R")
 Model = str | os.PathLike[str]
@@ -93,7 +83,9 @@ class Server:
 
     def datasets(self) -> list["RemoteDataset"]:
         """Return the data sets that you may ask about."""
-        return [RemoteDataset(self, each["name"]) for each in self._transport.get_all("/datasets")]
+        return [
+            RemoteDataset(self, record["name"]) for record in self._transport.get_all("/datasets")
+        ]
 
     def dataset(self, name: str) -> "RemoteDataset":
         """Return a data set by its name; refuse one that you may not ask about."""
@@ -194,12 +186,12 @@ class RemoteDataset:
 
     @property
     def facts(self) -> Record:
-        """What is public about the rows, now: columns with types, protection, your allowance."""
+        """Ask what is public of the rows now: columns with types, protection, your allowance."""
         return self._server._transport.get(f"/datasets/{escaped(self.name, safe='')}")
 
     @property
     def budget(self) -> Budget:
-        """What you may spend on these rows in all."""
+        """Return what you may spend on these rows in all."""
         return Budget.from_dict(self._allowance["budget"])
 
     @property
@@ -208,7 +200,7 @@ class RemoteDataset:
 
     @property
     def remaining(self) -> Loss:
-        """What is left for you, by your share and by everybody's budget."""
+        """Return what is left for you, by your share and by everybody's budget."""
         return Loss.from_dict(self._allowance["remaining"])
 
     @property
@@ -223,7 +215,7 @@ class RemoteDataset:
     @property
     def questions(self) -> dict[str, str | None]:
         """Every kind of question that the server knows: None, or why these rows cannot answer."""
-        return {each["question"]: each["why_not"] for each in self.facts["questions"]}
+        return {question["question"]: question["why_not"] for question in self.facts["questions"]}
 
     @overload
     def ask(
@@ -319,13 +311,13 @@ class Quoted:
     def half_widths(self) -> tuple[dict[str, q.HalfWidths], ...]:
         """For each question: how far its measures' intervals will reach, if the guess is right."""
         return tuple(
-            {name: q.HalfWidths(**each) for name, each in widths.items()}
+            {name: q.HalfWidths(**width) for name, width in widths.items()}
             for widths in self.content["half_widths"]
         )
 
 
 class Evaluation:
-    """What was asked of a model, and what became of it."""
+    """Holds what was asked of a model, and what became of it."""
 
     def __init__(self, server: Server, content: Mapping[str, Any]) -> None:
         self._server, self._record = server, content
@@ -346,7 +338,7 @@ class Evaluation:
 
     @property
     def questions(self) -> tuple[q.Question[Any], ...]:
-        return tuple(q.from_dict(each) for each in self._record["questions"])
+        return tuple(q.from_dict(data) for data in self._record["questions"])
 
     @property
     def price(self) -> Loss:
@@ -388,11 +380,11 @@ class Evaluation:
 
 
 def _as_data(questions: tuple[q.Question[Any], ...]) -> list[Record]:
-    if not questions or not all(isinstance(each, q.Question) for each in questions):
+    if not questions or not all(isinstance(question, q.Question) for question in questions):
         raise ArgumentError(
             "Pass one question or more, such as heldout.questions.Auc(epsilon='1/2')."
         )
-    return [each.as_dict() for each in questions]
+    return [question.as_dict() for question in questions]
 
 
 class _Progress:
@@ -414,7 +406,7 @@ class _Progress:
 
 
 class RemoteBoard:
-    """What a board has shown, and a way to submit to it."""
+    """Shows what a board has published, and submits to it."""
 
     def __init__(self, server: Server, name: str) -> None:
         self._server, self.name = server, name
@@ -449,7 +441,7 @@ class RemoteBoard:
         )
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            submission = {each["id"]: each for each in self.submissions()}[made["id"]]
+            submission = {record["id"]: record for record in self.submissions()}[made["id"]]
             if submission["state"] == "judged":
                 return submission
             if submission["state"] == "refused":

@@ -14,8 +14,6 @@ from heldout import errors
 from heldout.arguments import shown
 from heldout.errors import ArgumentError, HeldoutError, ServerError
 
-__all__ = ["Record", "Transport"]
-
 Record = dict[str, Any]
 """A JSON object of the API."""
 T = TypeVar("T")
@@ -69,7 +67,7 @@ class Transport:
     def get_all(self, path: str, **query: Any) -> list[Record]:
         """Read the JSON list at a path."""
         return [
-            _expected(each, dict) for each in _expected(_parsed(self.text(path, **query)), list)
+            _expected(record, dict) for record in _expected(_parsed(self.text(path, **query)), list)
         ]
 
     def text(self, path: str, *, wait: int = 0, **query: Any) -> str:
@@ -190,5 +188,5 @@ def _problem(error: urllib.error.HTTPError) -> HeldoutError:
 
 def _simple(kind: type[HeldoutError]) -> bool:
     """Return whether an error is made of its words alone."""
-    ours = (each for each in kind.__mro__ if each.__module__ == errors.__name__)
-    return all("__init__" not in vars(each) for each in ours)
+    ours = (parent for parent in kind.__mro__ if parent.__module__ == errors.__name__)
+    return all("__init__" not in vars(parent) for parent in ours)

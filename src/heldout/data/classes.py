@@ -10,14 +10,12 @@ from heldout.data.dataset import Dataset
 from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError
 
-__all__ = ["ClassifiedDataset", "ClassifiedRows", "class_columns", "declared_classes"]
-
 MOST_CLASSES: Final = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifiedRows(Description):
-    """What is public about rows of several classes."""
+    """Describes rows of several classes: all that is public about them."""
 
     rows_in_words: ClassVar[str] = "rows with a label of several classes"
     takes_model: ClassVar[bool] = True
@@ -37,7 +35,7 @@ class ClassifiedRows(Description):
 
     @property
     def called_by_scores(self) -> bool:
-        """Whether the class of the highest score is what the model says; else `prediction` is."""
+        """Return True if the model says the class of the highest score, not `prediction`."""
         return self.prediction is None
 
     @property
@@ -69,7 +67,7 @@ class ClassifiedRows(Description):
         )
 
     def scores_in_words(self) -> str:
-        """What the model says of a row."""
+        """Say in words what the model gives for a row."""
         low, high = self.score_range
         if self.called_by_scores:
             return f"from {low:g} to {high:g}, one for each class; the highest is its call"
@@ -98,18 +96,18 @@ class ClassifiedDataset(Dataset):
         columns = (*self.scores, *(() if self.prediction is None else (self.prediction,)))
         self._require(*columns)
         self._require_plain(self.label, *self.groups)
-        found = {"truth": self._place(self.label)}
+        exposed = {"truth": self._place(self.label)}
         if self.prediction is not None:
-            found["called"] = self._place(self.prediction)
+            exposed["called"] = self._place(self.prediction)
         scores = [self._number(name) for name in self.scores]
-        found |= {f"score_{place}": each for place, each in enumerate(scores)}
+        exposed |= {f"score_{place}": score for place, score in enumerate(scores)}
         if scores:
-            found["top"] = f"greatest({', '.join(scores)})"
+            exposed["top"] = f"greatest({', '.join(scores)})"
             whens = zip(self._tests(self.label), scores, strict=True)
-            found["own"] = (
-                f"CASE {' '.join(f'WHEN {test} THEN {each}' for test, each in whens)} END"
+            exposed["own"] = (
+                f"CASE {' '.join(f'WHEN {test} THEN {score}' for test, score in whens)} END"
             )
-        return found | self._weights()
+        return exposed | self._weights()
 
     def _number(self, name: str) -> str:
         return self._counted(sql.as_double(sql.column(name), self._engine.columns[name]))
@@ -124,13 +122,13 @@ class ClassifiedDataset(Dataset):
         return f"CASE {' '.join(f'WHEN {test} THEN {place}' for place, test in tests)} END"
 
     def _rules(self) -> list[validation.Rule]:
-        found = self._class_rules("label", self.label)
+        required = self._class_rules("label", self.label)
         if self.prediction is not None:
-            found += self._class_rules("prediction", self.prediction)
+            required += self._class_rules("prediction", self.prediction)
         for place, name in enumerate(self.scores):
             rules = self._score_rules(name)
-            found += [replace(rule, name=f"{rule.name}_{place}") for rule in rules]
-        return found + self._weight_rules() + self._group_rules()
+            required += [replace(rule, name=f"{rule.name}_{place}") for rule in rules]
+        return required + self._weight_rules() + self._group_rules()
 
     def _class_rules(self, role: str, name: str) -> list[validation.Rule]:
         """A label, or a prediction, is there, and is one of the declared classes."""
@@ -157,7 +155,7 @@ class ClassifiedDataset(Dataset):
         other.__dict__ |= {"label": f"{self.label} = {self.classes[place]}", "score": own}
         label = f"CASE WHEN {self._tests(self.label)[place]} THEN 1 ELSE 0 END"
         other._exposed_columns = {"label": label, "score": self._number(own), **self._weights()}
-        other._kept = {}  # score tables of another label and score
+        other._cached = {}  # score tables of another label and score
         return other
 
     def __repr__(self) -> str:
@@ -181,7 +179,7 @@ def declared_classes(
     if score is not None:
         raise ArgumentError("score must be left out where classes are declared. Name scores=.")
     listed = tuple(classes) if isinstance(classes, list | tuple) else ()
-    kinds = all(isinstance(each, str) or as_whole(each) is not None for each in listed)
+    kinds = all(isinstance(value, str) or as_whole(value) is not None for value in listed)
     if not kinds or not 2 <= len(listed) <= MOST_CLASSES:
         raise ArgumentError(
             f"classes must be a list of 2 to {MOST_CLASSES} texts or whole numbers, "
@@ -205,7 +203,7 @@ def _columns(scores: Sequence[str] | None) -> tuple[str, ...]:
     if scores is None:
         return ()
     listed = tuple(scores) if isinstance(scores, list | tuple) else ()
-    if not listed or not all(isinstance(each, str) for each in listed):
+    if not listed or not all(isinstance(name, str) for name in listed):
         raise ArgumentError(f"scores must be a list of columns, got {shown(scores)}.")
     if len(set(listed)) < len(listed):
         raise ArgumentError("scores must be different columns.")
@@ -218,7 +216,7 @@ def class_columns(into: str, labels: Sequence[str], width: int) -> list[str]:
     >>> class_columns("score", ["low", "high"], 2), class_columns("score", ["a", "A"], 2)
     (['score_low', 'score_high'], ['score_0', 'score_1'])
     """
-    plain = all(each.isprintable() and 0 < len(each) <= 60 for each in labels)
-    if not plain or len({each.lower() for each in labels}) != width:
-        labels = [str(each) for each in range(width)]
+    plain = all(label.isprintable() and 0 < len(label) <= 60 for label in labels)
+    if not plain or len({label.lower() for label in labels}) != width:
+        labels = [str(place) for place in range(width)]
     return [f"{into}_{label}" for label in labels]

@@ -26,8 +26,6 @@ from heldout.data.validation import checked_rivals, checked_weight, other_label
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours
 
-__all__ = ["Dataset"]
-
 LABELS_AND_SCORES = "SELECT label, score\nFROM evaluated"
 
 
@@ -226,7 +224,7 @@ class Dataset(PrivateTable):
         )
 
     def _counted(self, number: str) -> str:
-        """What a score counts as: itself, the nearer end of the range, or its image."""
+        """Return what a score counts as: itself, the nearer end of the range, or its image."""
         if self.score_map is not None:
             return self.score_map.expression(number)
         if self.out_of_range == "clip":
@@ -236,12 +234,12 @@ class Dataset(PrivateTable):
 
     def _rules(self) -> list[validation.Rule]:
         label_type = self._engine.columns[self.label]
-        found = validation.label_rules(self.label, label_type, self._values)
-        found += self._score_rules(self.score)
+        required = validation.label_rules(self.label, label_type, self._values)
+        required += self._score_rules(self.score)
         for place, rival in enumerate(self.rivals or ()):
             rules = self._score_rules(rival)
-            found += [replace(rule, name=f"{rule.name}_{place}") for rule in rules]
-        return found + self._weight_rules() + self._group_rules()
+            required += [replace(rule, name=f"{rule.name}_{place}") for rule in rules]
+        return required + self._weight_rules() + self._group_rules()
 
     def _scale(self, name: str) -> Scale:
         """Return the scale of a column of scores: its own, or the first model's."""
@@ -256,7 +254,7 @@ class Dataset(PrivateTable):
         return rules[:1] if self.out_of_range == "clip" else rules
 
     def _validate(self) -> int:
-        self._kept: dict[str, KeptColumns] = {}
+        self._cached: dict[str, KeptColumns] = {}
         rows = self._check_arrays()
         return super()._validate() if rows is None else rows
 
@@ -279,8 +277,8 @@ class Dataset(PrivateTable):
         tally.add(columns)
         if not tally.sound:
             return None
-        self._kept[grid_body(self.score_range)] = KeptColumns(tally.columns())
-        self._kept[LABELS_AND_SCORES] = KeptColumns(columns)
+        self._cached[grid_body(self.score_range)] = KeptColumns(tally.columns())
+        self._cached[LABELS_AND_SCORES] = KeptColumns(columns)
         return tally.rows
 
     def _tallied(self, statement: str) -> GridTally:
@@ -292,21 +290,21 @@ class Dataset(PrivateTable):
 
     def _fetch(self, body: str) -> sql.Columns:
         """As for any private table, but the score table is read from the rows only once."""
-        if body not in self._kept:
+        if body not in self._cached:
             if body != grid_body(self.score_range):
                 return super()._fetch(body)
             if self.remote:
-                self._kept[body] = KeptColumns(super()._fetch(body))
+                self._cached[body] = KeptColumns(super()._fetch(body))
             else:
                 self.check_unchanged()
                 tally = self._tallied(self.statement(LABELS_AND_SCORES))
-                self._kept[body] = KeptColumns(tally.columns())
+                self._cached[body] = KeptColumns(tally.columns())
         self.check_unchanged()
-        return self._kept[body].open()
+        return self._cached[body].open()
 
     @property
     def description(self) -> ScoredRows:
-        """What is public about these rows."""
+        """Return all that is public about these rows."""
         return self._described()
 
     def _shown(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What is public about private rows: a value that holds no row and leads to none.
+"""Describes private rows in public: a value that holds no row and leads to none.
 
 Questions are priced from it, releases and reports carry it, and an analyst's session shows it in
 the place of the rows.
@@ -10,14 +10,11 @@ from importlib import import_module
 from typing import Any, ClassVar, Final
 
 from heldout.arguments import as_number, is_one_of, no_such, shown
-from heldout.arguments.forms import FormField
-from heldout.arguments.rules import Text, Values
+from heldout.arguments.rules import FormField, Text, Values
 from heldout.data.groups import Groups, chosen_groups, crossed_names
 from heldout.data.scores import FURTHEST, ScoreMap, ends_of
 from heldout.errors import ArgumentError, UndeclaredRival
 from heldout.kernel.neighbours import Protection
-
-__all__ = ["Description", "MeasuredRows", "ScoredRows", "SurvivalRows", "ValueRange"]
 
 
 @dataclass(frozen=True)
@@ -76,25 +73,25 @@ class Description:
             )
 
     def group_names(self, by: str | tuple[str, ...]) -> tuple[str, ...]:
-        """What people call the groups of a question."""
+        """Return what people call the groups of a question."""
         return crossed_names(chosen_groups(self.groups, by))
 
     @property
     def scale(self) -> float:
-        """How large the numbers are that answers are about: 1 for scores and shares."""
+        """Return how large the numbers are that answers are about: 1 for scores and shares."""
         return 1.0
 
     @property
     def names(self) -> tuple[str | None, ...]:
         """Of the data and of what people see of it: a page may call them otherwise."""
-        own = (getattr(self, each, None) for each in ("score", "label"))
+        own = (getattr(self, field, None) for field in ("score", "label"))
         return (self.name, *own, self.protection.unit_name)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        found = {"data": self.name, "protection": self.protection.as_dict(), "rows": self.rows}
-        declared = {name: list(each.names) for name, each in self.groups.items()}
-        return found | ({"groups": declared} if declared else {})
+        facts = {"data": self.name, "protection": self.protection.as_dict(), "rows": self.rows}
+        declared = {name: list(groups.names) for name, groups in self.groups.items()}
+        return facts | ({"groups": declared} if declared else {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,11 +163,11 @@ class ScoredRows(Description):
         return {"rival": score, "rival_range": list(scale)}
 
     def counted_threshold(self, threshold: float) -> float:
-        """What scores are compared with once they are mapped."""
+        """Return what scores are compared with once they are mapped."""
         return threshold if self.score_map is None else self.score_map.image(threshold)
 
     def scores_in_words(self) -> str:
-        """What a score may be, and what became of the others."""
+        """Say in words what a score may be, and what became of the others."""
         low, high = self.score_range
         if self.score_map is None:
             rest = ", those beyond counted as the nearer end" if self.out_of_range == "clip" else ""
@@ -224,7 +221,9 @@ class MeasuredRows(Description):
         return (self.name, *self.values, *self.groups, self.protection.unit_name)
 
     def as_dict(self) -> dict[str, Any]:
-        declared = {name: dict(each.words) or list(each.ends) for name, each in self.values.items()}
+        declared = {
+            name: dict(value.words) or list(value.ends) for name, value in self.values.items()
+        }
         return super().as_dict() | ({"values": declared} if declared else {})
 
 

@@ -184,7 +184,7 @@ def _is_double(node: Any) -> bool:
     while isinstance(node, exp.Paren):
         node = node.this
     if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
-        return any(_constant(each) is not None for each in node.find_all(exp.Cast))
+        return any(_constant(cast) is not None for cast in node.find_all(exp.Cast))
     return False
 
 

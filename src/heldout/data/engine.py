@@ -32,11 +32,11 @@ class Engine(Protocol):
         """Run one statement, given in DuckDB's dialect; its columns as NumPy arrays."""
 
     def has_changed(self) -> bool:
-        """Whether the table is no longer the one that was validated."""
+        """Return True if the table is no longer the one that was validated."""
 
 
 class Elsewhere(ABC):
-    """What a caller passes for a table that is not a file or a frame: it opens itself."""
+    """Describes a table that is not a file or a frame, for a caller to pass: it opens itself."""
 
     @abstractmethod
     def open(self) -> Engine:

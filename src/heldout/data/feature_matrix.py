@@ -22,15 +22,13 @@ from heldout.kernel.neighbours import Neighbours
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["MOST_ROWS", "FeatureMatrix", "FeatureRows"]
-
 MOST_ROWS = 2**32
 """A feature matrix of more is refused when it is opened, so sums over rows have a known end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureRows(Description):
-    """What is public about the rows of a feature matrix."""
+    """Describes the rows of a feature matrix: all that is public about them."""
 
     rows_in_words: ClassVar[str] = "rows with 0/1 features and an outcome"
     features: int
@@ -222,13 +220,13 @@ class FeatureMatrix(PrivateTable):
         return {"label": label, **self._source.exposed(types, remote=self.remote)}
 
     def _rules(self) -> list[validation.Rule]:
-        found = validation.label_rules(self._label, self._types[self._label], self._values)
+        rules = validation.label_rules(self._label, self._types[self._label], self._values)
         if self.most_rows is not None:
             message = (
                 f"most_rows must bound the number of rows, got {self.most_rows}. Declare more."
             )
-            found.append(validation.most_rows_rule(self.most_rows, message))
-        return found
+            rules.append(validation.most_rows_rule(self.most_rows, message))
+        return rules
 
     def restricted(
         self, features: Sequence[int] | Any, *, features_per_row: int | None = None
@@ -246,14 +244,14 @@ class FeatureMatrix(PrivateTable):
         other.__dict__ |= self.__dict__ | {
             "_chosen": before[chosen],
             "features": len(chosen),
-            "feature_names": None if names is None else tuple(names[each] for each in chosen),
+            "feature_names": None if names is None else tuple(names[place] for place in chosen),
             "features_per_row": _checked_bound(bound, len(chosen)),
         }
         return other
 
     @property
     def description(self) -> FeatureRows:
-        """What is public about these rows."""
+        """Return all that is public about these rows."""
         return self._described()
 
     def _shown(self) -> dict[str, str]:
@@ -328,19 +326,19 @@ def _column(values: Any, rows: int, name: str) -> Array | list[object]:
 def _columns_of(X: Any) -> list[str] | None:
     """The names of a pandas or Polars frame's columns; an array has none."""
     columns = getattr(X, "columns", None)
-    return None if columns is None else [str(each) for each in columns]
+    return None if columns is None else [str(name) for name in columns]
 
 
 def _names(names: Sequence[str] | None, rows: Rows) -> tuple[str, ...] | None:
     if names is None:
         return rows.names()
     try:
-        found = () if isinstance(names, str | bytes) else tuple(str(each) for each in names)
+        listed = () if isinstance(names, str | bytes) else tuple(str(name) for name in names)
     except Exception:
-        found = ()
-    if len(found) != rows.features:
+        listed = ()
+    if len(listed) != rows.features:
         raise ArgumentError(f"feature_names must be {rows.features} texts, one a feature.")
-    return found
+    return listed
 
 
 def _checked_bound(bound: int | None, features: int) -> int:
@@ -407,7 +405,7 @@ def _unlike(table: dict[str, Any], name: str) -> str:
     >>> _unlike({"Score": [1]}, "score")
     'score_'
     """
-    taken = {each.lower() for each in table}
+    taken = {name.lower() for name in table}
     while name.lower() in taken:
         name += "_"
     return name

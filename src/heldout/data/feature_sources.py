@@ -29,7 +29,7 @@ class Space(Protocol):
     @property
     def size(self) -> int: ...
     def names(self) -> tuple[str, ...] | None:
-        """What each feature is called, where that is known."""
+        """Return the features' names, where they are known."""
 
     def matrix(self, texts: Sequence[str]) -> "csr_array":
         """A sparse row of 0 and 1 for each text; it depends on that text alone."""
@@ -102,7 +102,7 @@ class Vocabulary:
     words: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        words = tuple(each.lower() for each in _texts(self.words))
+        words = tuple(word.lower() for word in _texts(self.words))
         if not words or len(set(words)) < len(words):
             raise ArgumentError("words must be one or more, each named once.")
         object.__setattr__(self, "words", words)
@@ -127,13 +127,13 @@ class Vocabulary:
 def _texts(texts: Iterable[str]) -> list[str]:
     """Texts that have words in UTF-8; what is refused is not quoted, for it may be private."""
     try:
-        found = [] if isinstance(texts, str | bytes) else list(texts)
+        listed = [] if isinstance(texts, str | bytes) else list(texts)
     except Exception:
-        found = []
-    if not found or not all(isinstance(each, str) for each in found):
+        listed = []
+    if not listed or not all(isinstance(text, str) for text in listed):
         raise ArgumentError("texts and words must be a list of texts.")
     # A lone surrogate has no place in UTF-8, and the hash of a word is that of its UTF-8.
-    return [each.encode("utf-8", "replace").decode("utf-8") for each in found]
+    return [text.encode("utf-8", "replace").decode("utf-8") for text in listed]
 
 
 _MOST_FEATURES = 2**24
@@ -150,7 +150,7 @@ class Rows(Protocol):
 
     @property
     def kind(self) -> str:
-        """What those columns hold, for a description."""
+        """Return what those columns hold, for a description."""
 
     def names(self) -> tuple[str, ...] | None: ...
     def exposed(self, types: Mapping[str, str], *, remote: bool) -> dict[str, str]: ...
@@ -209,7 +209,7 @@ class Texts:
         return {"words": f"coalesce({cell}, '')"}
 
     def matrix(self, columns: sql.Columns) -> "csr_array":
-        return _binary(self.space.matrix([str(each) for each in columns["words"]]))
+        return _binary(self.space.matrix([str(words) for words in columns["words"]]))
 
 
 class Flags:
@@ -264,24 +264,24 @@ def _binary(matrix: Any) -> "csr_array":
             dense = np.asarray(matrix)
             return csr_array(dense) if dense.ndim == 2 and dense.dtype.kind in "biuf" else None
         check_places(matrix)
-        found = csr_array(matrix, copy=True)
-        return found if found.ndim == 2 and found.dtype.kind in "biuf" else None
+        binary = csr_array(matrix, copy=True)
+        return binary if binary.ndim == 2 and binary.dtype.kind in "biuf" else None
 
     def refused() -> ArgumentError:
         return ArgumentError("X must be a table of numbers with two axes.")
 
-    found = or_raise(read, refused)
-    if found is None:
+    binary = or_raise(read, refused)
+    if binary is None:
         raise refused()
-    if found.dtype.kind == "f" and not np.isfinite(found.data).all():
+    if binary.dtype.kind == "f" and not np.isfinite(binary.data).all():
         raise DataError("X must be finite, but some cells are NaN or infinite. Mend them first.")
-    found.sum_duplicates()
-    found.eliminate_zeros()
-    found.sort_indices()
-    if 0 in found.shape or found.shape[1] > _MOST_FEATURES:
+    binary.sum_duplicates()
+    binary.eliminate_zeros()
+    binary.sort_indices()
+    if 0 in binary.shape or binary.shape[1] > _MOST_FEATURES:
         raise DataError(f"X must have a row or more and 1 to {_MOST_FEATURES:,} features.")
-    found.data = np.ones(len(found.data), dtype=np.int8)
-    return found
+    binary.data = np.ones(len(binary.data), dtype=np.int8)
+    return binary
 
 
 def origin_digest(matrix: Any, labels: Any) -> bytes:
@@ -291,20 +291,20 @@ def origin_digest(matrix: Any, labels: Any) -> bytes:
     """
     from scipy.sparse import csr_array
 
-    found = csr_array(matrix, dtype=np.float64, copy=True)
-    found.sum_duplicates()
-    found.eliminate_zeros()
-    cells = mixed(mixed(found.indices.astype(np.uint64)) ^ found.data.view(np.uint64))
-    own = np.zeros(found.shape[0], dtype=np.uint64)
-    np.add.at(own, np.repeat(np.arange(found.shape[0]), np.diff(found.indptr)), cells)
+    sparse = csr_array(matrix, dtype=np.float64, copy=True)
+    sparse.sum_duplicates()
+    sparse.eliminate_zeros()
+    cells = mixed(mixed(sparse.indices.astype(np.uint64)) ^ sparse.data.view(np.uint64))
+    own = np.zeros(sparse.shape[0], dtype=np.uint64)
+    np.add.at(own, np.repeat(np.arange(sparse.shape[0]), np.diff(sparse.indptr)), cells)
     known: dict[Any, int] = {}
-    for each in (labels := np.asarray(labels).tolist()):
-        if each not in known:
-            text = hashlib.blake2b(_spelt(each).encode(), digest_size=8).digest()
-            known[each] = int.from_bytes(text, "big")
-    rows = mixed(own ^ mixed(np.array([known[each] for each in labels], dtype=np.uint64)))
+    for label in (labels := np.asarray(labels).tolist()):
+        if label not in known:
+            text = hashlib.blake2b(_spelt(label).encode(), digest_size=8).digest()
+            known[label] = int.from_bytes(text, "big")
+    rows = mixed(own ^ mixed(np.array([known[label] for label in labels], dtype=np.uint64)))
     sums = int(rows.sum(dtype=np.uint64)), int(np.bitwise_xor.reduce(rows))
-    return hashlib.sha256(f"matrix {found.shape[0]} {sums}".encode()).digest()
+    return hashlib.sha256(f"matrix {sparse.shape[0]} {sums}".encode()).digest()
 
 
 def _spelt(label: Any) -> str:
@@ -346,9 +346,9 @@ def bounded(matrix: "csr_array", most: int) -> "csr_array":
     # Within a row by its queue; the feature's number decides where two hashes agree.
     order = np.lexsort((matrix.indices, queue, row))
     place = np.arange(len(order)) - matrix.indptr[:-1][row[order]]
-    kept = np.sort(order[place < most])
+    chosen = np.sort(order[place < most])
     starts = np.concatenate([[0], np.cumsum(np.minimum(sizes, most))])
-    return csr_array((matrix.data[kept], matrix.indices[kept], starts), shape=matrix.shape)
+    return csr_array((matrix.data[chosen], matrix.indices[chosen], starts), shape=matrix.shape)
 
 
 def mixed(number: sql.Array) -> sql.Array:

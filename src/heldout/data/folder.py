@@ -31,7 +31,7 @@ def files_of(place: Path) -> list[Path] | None:
     """The Parquet files of a folder or a pattern, in the order of their names; None for neither."""
     if os.path.isdir(place):  # noqa: PTH112 - False for a name that the system cannot spell
         _refuse_managed(place)
-        found = [
+        files = [
             Path(folder, name)
             for folder, _, names in os.walk(place, onerror=_refuse_unread)
             for name in names
@@ -40,27 +40,27 @@ def files_of(place: Path) -> list[Path] | None:
     elif PATTERN.search(str(place)):
         # A pattern with more than one ** finds a file once for each way to divide its path.
         named = map(Path, set(glob.glob(str(place), recursive=True)))  # noqa: PTH207
-        found = [each for each in named if each.is_file()]
-        for each in found:
-            if not _is_parquet(each.name):
+        files = [file for file in named if file.is_file()]
+        for file in files:
+            if not _is_parquet(file.name):
                 raise ArgumentError("A pattern must name .parquet files alone. Convert the others.")
     else:
         return None
-    if not found:
+    if not files:
         raise UnreadableTable(f"No .parquet file in {shown(place.name)}. Check the path.")
-    if len(found) > MOST_FILES:
+    if len(files) > MOST_FILES:
         raise UnreadableTable(f"A table may have at most {MOST_FILES:,} files. Join some of them.")
-    told = map(Path.stat, found)
-    if len({(each.st_dev, each.st_ino) for each in told}) < len(found):
+    statuses = map(Path.stat, files)
+    if len({(status.st_dev, status.st_ino) for status in statuses}) < len(files):
         raise UnreadableTable(
             "Two names of a table's files lead to one file, whose rows would count twice. Remove "
             "the link."
         )
-    return sorted(found)
+    return sorted(files)
 
 
 def _is_parquet(name: str) -> bool:
-    """What writers keep beside their files begins with _ or a dot, and is no file of rows."""
+    """Return True for a file of rows; what writers keep beside them begins with _ or a dot."""
     return name.lower().endswith((".parquet", ".pq")) and name[0] not in "._"
 
 
@@ -111,12 +111,12 @@ def literally(path: Path) -> str:
 
 
 def is_remote(place: str) -> bool:
-    """Whether it is the address of a file system that Arrow reads, such as s3://bucket/rows."""
+    """Return True for an address of a file system that Arrow reads, such as s3://bucket/rows."""
     return REMOTE.match(place) is not None
 
 
 def is_arrow_dataset(source: Any) -> bool:
-    """Whether it is a data set of Arrow's, without importing it."""
+    """Return True for a data set of Arrow's, without importing it."""
     return type(source).__module__ == "pyarrow._dataset" and hasattr(source, "get_fragments")
 
 
@@ -127,7 +127,7 @@ def arrow_dataset(place: str) -> "pyarrow.dataset.Dataset":
     path = place[scheme.end() :]
     address = f"{scheme[1]}:///{path}" if scheme[1] == "file" else f"{scheme[1]}://{path}"
 
-    def found() -> "pyarrow.dataset.Dataset":
+    def discover() -> "pyarrow.dataset.Dataset":
         import pyarrow
         import pyarrow.dataset
         from pyarrow import fs
@@ -144,7 +144,7 @@ def arrow_dataset(place: str) -> "pyarrow.dataset.Dataset":
             inner, filesystem=system, format="parquet", partitioning=hive
         )
 
-    return or_raise(found, _unreachable)
+    return or_raise(discover, _unreachable)
 
 
 def check_dataset(dataset: Any) -> None:
@@ -186,16 +186,16 @@ def _unit_of_time(kind: Any) -> str:
 
 def _partitions(files: list[str]) -> list[str]:
     """The names of hive partitions, which must be the same in the path of every file."""
-    found = {
+    partitions = {
         tuple(part.split("=", 1)[0] for part in Path(file).parts[:-1] if "=" in part)
         for file in files
     }
-    if len(found) > 1:
+    if len(partitions) > 1:
         raise UnreadableTable(
             "The files of a table must be in folders of the same partitions, name=value. Move "
             "those that are not."
         )
-    return [*found.pop()] if found else []
+    return [*partitions.pop()] if partitions else []
 
 
 def arrow_stamp(dataset: Any) -> tuple[Any, ...]:
@@ -204,8 +204,8 @@ def arrow_stamp(dataset: Any) -> tuple[Any, ...]:
         raise ArgumentError(
             "An Arrow data set must be made of files. Pass a table, or write it to files first."
         )
-    told = dataset.filesystem.get_file_info(dataset.files)
-    return tuple((each.path, each.size, each.mtime_ns) for each in told)
+    statuses = dataset.filesystem.get_file_info(dataset.files)
+    return tuple((file.path, file.size, file.mtime_ns) for file in statuses)
 
 
 def _unreadable() -> HeldoutError:

@@ -11,8 +11,6 @@ from heldout.arguments import as_whole, shown, visible
 from heldout.data import sql
 from heldout.errors import ArgumentError
 
-__all__ = ["MEMBER", "OTHER", "Groups", "declared_groups"]
-
 OTHER: Final = "other"
 MEMBER: Final = "member"
 """What statements call the number of a row's group."""
@@ -29,7 +27,7 @@ class Groups:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What people call the groups, the undeclared rest last."""
+        """Return what people call the groups, the undeclared rest last."""
         return (*map(str, self.values), OTHER)
 
     def member(self, column_type: str) -> str:
@@ -50,19 +48,19 @@ class Groups:
         >>> Groups("day", ("2025-01-01",)).cells("TIMESTAMP")
         ('2025-01-01 00:00:00',)
         """
-        found = tuple(_as_cell(value, column_type) for value in self.values)
-        if None in found:
-            value = self.values[found.index(None)]
+        cells = tuple(_as_cell(value, column_type) for value in self.values)
+        if None in cells:
+            value = self.values[cells.index(None)]
             raise ArgumentError(
                 f"groups[{self.column!r}] must be values of the column's type, {column_type}, got "
                 f"{shown(value)}. {_advice(column_type)}"
             )
-        if len(set(found)) < len(found):
+        if len(set(cells)) < len(cells):
             raise ArgumentError(
                 f"groups[{self.column!r}] must be different values, but two of them are the same "
                 f"to a column of type {column_type}."
             )
-        return found
+        return cells
 
 
 def _as_cell(value: object, column_type: str) -> object:
@@ -115,7 +113,7 @@ def kind_declared(*values: object) -> str:
 
 def crossed_names(several: Sequence[Groups]) -> tuple[str, ...]:
     """The names of groups that are crossed, in the order of `crossed_member`."""
-    return tuple(_BETWEEN.join(each) for each in product(*(groups.names for groups in several)))
+    return tuple(_BETWEEN.join(names) for names in product(*(groups.names for groups in several)))
 
 
 def crossed_member(several: Sequence[Groups], types: Mapping[str, str]) -> str:
@@ -132,9 +130,9 @@ def declared_groups(groups: Mapping[str, Sequence[Any]] | None) -> dict[str, Gro
     """
     if groups is None:
         return {}
-    if not isinstance(groups, Mapping) or not all(isinstance(each, str) for each in groups):
+    if not isinstance(groups, Mapping) or not all(isinstance(name, str) for name in groups):
         raise ArgumentError("groups must be values by column, such as {'sex': ['F', 'M']}.")
-    found = {}
+    declared = {}
     for name, values in groups.items():
         listed = tuple(values) if isinstance(values, list | tuple) else ()
         kinds = (isinstance(v, str | bool) or as_whole(v) is not None for v in listed)
@@ -149,8 +147,8 @@ def declared_groups(groups: Mapping[str, Sequence[Any]] | None) -> dict[str, Gro
                 f"groups[{name!r}] must be different values, none of them {OTHER!r}, which all "
                 "that are not declared fall into."
             )
-        found[name] = Groups(name, listed)
-    return found
+        declared[name] = Groups(name, listed)
+    return declared
 
 
 def chosen_groups(declared: Mapping[str, Groups], by: str | Sequence[str]) -> tuple[Groups, ...]:

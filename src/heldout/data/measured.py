@@ -13,8 +13,6 @@ from heldout.data.postgres import PostgresTable
 from heldout.data.table import Custody, PrivateTable
 from heldout.data.validation import checked_weight
 
-__all__ = ["MeasuredDataset", "declared_value_ranges"]
-
 
 class MeasuredDataset(Dataset):
     """A `Dataset` with `values` and no label. Statements see them as `value_0`, `value_1`, ...
@@ -77,8 +75,8 @@ class MeasuredDataset(Dataset):
 
     def _rules(self) -> list[validation.Rule]:
         several = (self._value_rules(place, name) for place, name in enumerate(self.values))
-        found = [rule for rules in several for rule in rules]
-        return found + self._weight_rules() + self._group_rules()
+        required = [rule for rules in several for rule in rules]
+        return required + self._weight_rules() + self._group_rules()
 
     def _value_rules(self, place: int, name: str) -> list[validation.Rule]:
         declared, kind = self.values[name], self._engine.columns[name]
@@ -96,7 +94,7 @@ class MeasuredDataset(Dataset):
         return [replace(rule, name=f"{rule.name}_{place}") for rule in rules]
 
     def _shown(self) -> dict[str, str]:
-        kinds = {name: kind_declared(*each.words) for name, each in self.values.items()}
+        kinds = {name: kind_declared(*value.words) for name, value in self.values.items()}
         own = {name: "number" for name in (self.weight,) if name}
         return kinds | own | PrivateTable._shown(self)
 
@@ -123,16 +121,16 @@ def declared_value_ranges(
         return {}
     declared = Values()(values, "values")
     return {
-        name: ValueRange(min(each.values()), max(each.values()), each)
-        if isinstance(each, dict)
-        else ValueRange(*each)
-        for name, each in declared.items()
+        name: ValueRange(min(value.values()), max(value.values()), value)
+        if isinstance(value, dict)
+        else ValueRange(*value)
+        for name, value in declared.items()
     }
 
 
 def _shown(values: Mapping[str, ValueRange]) -> str:
     parts = (
-        f"{name!r}: {sorted(each.words) if each.words else f'({each.low:g}, {each.high:g})'}"
-        for name, each in values.items()
+        f"{name!r}: {sorted(value.words) if value.words else f'({value.low:g}, {value.high:g})'}"
+        for name, value in values.items()
     )
     return "{" + ", ".join(parts) + "}"

@@ -196,8 +196,8 @@ class PostgresEngine:
         schemas: list[str] = []
 
         def begin() -> str:
-            found = self._connection.execute("SELECT pg_catalog.current_schemas(true)").fetchone()
-            schemas.extend(found[0])
+            row = self._connection.execute("SELECT pg_catalog.current_schemas(true)").fetchone()
+            schemas.extend(row[0])
             setting = "SELECT pg_catalog.set_config(%s, %s, true)"
             for name, value in settings.items():
                 self._connection.execute(setting, (name, value))
@@ -223,9 +223,9 @@ class PostgresEngine:
                 rows = self._connection.execute(PLACES, (parts[-1],)).fetchall()
                 return {schema: (kind, moves) for schema, kind, moves in rows}
 
-        found = _quietly(look, _unreadable)
+        places = _quietly(look, _unreadable)
         for schema in schemas:
-            kind, moves = found.get(schema, ("", False))
+            kind, moves = places.get(schema, ("", False))
             if kind in (*STORED, *VIEWS):
                 return schema, kind in STORED and not moves
         raise _unreadable("42P01")
@@ -242,9 +242,9 @@ class PostgresEngine:
                 cursor.execute(self._whole(f"SELECT * FROM {self.source} AS held LIMIT 0"))
                 return list(cursor.description or ())
 
-        found = _quietly(describe, _unreadable)
-        check_names([each.name for each in found], "the table")
-        return {each.name: _type_of(each) for each in found}
+        columns = _quietly(describe, _unreadable)
+        check_names([column.name for column in columns], "the table")
+        return {column.name: _type_of(column) for column in columns}
 
     def fetch(self, statement: str) -> Columns:
         whole = self._whole(transpile(statement, dialect=self.dialect))
@@ -252,7 +252,7 @@ class PostgresEngine:
         def run() -> Columns:
             with self._reading(), self._cursor() as cursor:
                 cursor.execute(whole)
-                names = [each.name for each in cursor.description or ()]
+                names = [column.name for column in cursor.description or ()]
                 rows = cursor.fetchall()
             values = list(zip(*rows, strict=True)) or [()] * len(names)
             return {name: _array(column) for name, column in zip(names, values, strict=True)}
@@ -298,7 +298,7 @@ class PostgresEngine:
             yield
 
     def has_changed(self) -> bool:
-        """Whether the snapshot is gone; as long as it is there, the rows are the same."""
+        """Return True if the snapshot is gone; as long as it is there, the rows are the same."""
         if not self._holds_snapshot():
             return True
         try:
@@ -309,7 +309,7 @@ class PostgresEngine:
         return False
 
     def _holds_snapshot(self) -> bool:
-        """Whether this process is within the transaction; outside it each statement has its own."""
+        """Return True within the transaction; outside it each statement has its own."""
         if self._process != os.getpid():
             return False
         with self._lock:
@@ -337,7 +337,7 @@ class PostgresEngine:
 
 
 def is_address(text: str) -> bool:
-    """Whether it is the address of a PostgreSQL database and not a path."""
+    """Return True for the address of a PostgreSQL database, False for a path."""
     return ADDRESS.match(text) is not None
 
 
@@ -352,9 +352,9 @@ def _array(values: tuple[object, ...]) -> Array:
     """The column as NumPy holds it, masked where it is NULL."""
     import numpy as np
 
-    found = np.array(values)
-    if found.dtype != object or None not in values:
-        return found
+    array = np.array(values)
+    if array.dtype != object or None not in values:
+        return array
     missing = [value is None for value in values]
     filler = next((value for value in values if value is not None), 0)
     filled = np.array([filler if value is None else value for value in values])
@@ -411,8 +411,8 @@ def parts_of(table: str) -> tuple[str, ...]:
             "table must be a name or schema.name. Put a name that holds a dot or a quote in "
             'quotes, as in "visits.2024".'
         )
-    found = re.findall(rf"{quoted}|{bare}", table)
-    return tuple(each[1:-1].replace('""', '"') if each.startswith('"') else each for each in found)
+    parts = re.findall(rf"{quoted}|{bare}", table)
+    return tuple(part[1:-1].replace('""', '"') if part.startswith('"') else part for part in parts)
 
 
 def checked_query(query: str) -> str:
@@ -424,12 +424,12 @@ def checked_query(query: str) -> str:
     def refuse() -> HeldoutError:
         return ArgumentError("query must be one SELECT. Write one.")
 
-    found = or_raise(statements, refuse) if isinstance(query, str) else []
-    if len(found) != 1 or not isinstance(found[0], exp.Query) or "\0" in query:
+    parsed = or_raise(statements, refuse) if isinstance(query, str) else []
+    if len(parsed) != 1 or not isinstance(parsed[0], exp.Query) or "\0" in query:
         raise refuse()
-    called = {each.sql_name().lower() for each in found[0].find_all(exp.Func)}
-    called |= {str(each.this).lower() for each in found[0].find_all(exp.Anonymous)}
-    if called & NOT_REPEATABLE or found[0].find(exp.TableSample):
+    called = {function.sql_name().lower() for function in parsed[0].find_all(exp.Func)}
+    called |= {str(function.this).lower() for function in parsed[0].find_all(exp.Anonymous)}
+    if called & NOT_REPEATABLE or parsed[0].find(exp.TableSample):
         raise ArgumentError(
             "query must give the same rows each time, so it must not draw at random or read a "
             "clock. Store what it gives in a table."
@@ -446,10 +446,10 @@ def bare_tables(query: str) -> list[tuple[int, str]]:
     from sqlglot import exp, parse_one
 
     tree = parse_one(query, read="postgres")
-    own = {each.alias.lower() for each in tree.find_all(exp.CTE)}
-    found = [
-        (each.this.meta["start"], each.name if each.this.quoted else each.name.lower())
-        for each in tree.find_all(exp.Table)
-        if isinstance(each.this, exp.Identifier) and not each.db and each.name.lower() not in own
+    own = {common.alias.lower() for common in tree.find_all(exp.CTE)}
+    places = [
+        (table.this.meta["start"], table.name if table.this.quoted else table.name.lower())
+        for table in tree.find_all(exp.Table)
+        if isinstance(table.this, exp.Identifier) and not table.db and table.name.lower() not in own
     ]
-    return sorted(found)
+    return sorted(places)

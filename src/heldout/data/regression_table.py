@@ -21,7 +21,7 @@ INTERCEPT = "intercept"
 
 @dataclass(frozen=True, kw_only=True)
 class FittedRows(Description):
-    """What is public about the rows of a regression."""
+    """Describes the rows of a regression: all that is public about them."""
 
     rows_in_words: ClassVar[str] = "rows with an observed and a predicted number"
     takes_model: ClassVar[bool] = True
@@ -135,7 +135,7 @@ class RegressionTable(PrivateTable):
         exposed = self._exposed()
         types = self._types
         of_rows = "Give every row one, or drop it by a rule that does not look at the outcome."
-        found = validation.number_rules("observed", self.observed, types[self.observed])
+        rules = validation.number_rules("observed", self.observed, types[self.observed])
         for what, number in (("predicted", self._prediction()), ("residual", exposed["residual"])):
             missing, infinite = validation.finite_rules(
                 what,
@@ -144,8 +144,8 @@ class RegressionTable(PrivateTable):
                 infinite=f"{what} values must be finite. Rescale them, or drop the rows.",
             )
             # Within bounds every number is finite, however far off a model is.
-            found += [missing, infinite] if self.bounds is None else [missing]
-        return found + self._group_rules()
+            rules += [missing, infinite] if self.bounds is None else [missing]
+        return rules + self._group_rules()
 
     def _shown(self) -> dict[str, str]:
         linear = [name for name in self.coefficients or () if name != INTERCEPT]
@@ -185,7 +185,7 @@ def _checked(coefficients: Mapping[str, float]) -> dict[str, float]:
             f"coefficients must be numbers by column, got a {type(coefficients).__name__}. Pass "
             "{'intercept': 1.5, 'age': 0.2}."
         )
-    found = {}
+    numbers = {}
     for name, weight in coefficients.items():
         number = as_number(weight)
         if not math.isfinite(number) or not isinstance(name, str):
@@ -193,10 +193,10 @@ def _checked(coefficients: Mapping[str, float]) -> dict[str, float]:
                 f"coefficients must be finite numbers by column; that of {shown(name)} is not. "
                 "Pass {'intercept': 1.5, 'age': 0.2}."
             )
-        found[name] = number
-    if not found:
+        numbers[name] = number
+    if not numbers:
         raise ArgumentError("coefficients must hold at least one number.")
-    return found
+    return numbers
 
 
 def _beside(table: Any, predictions: Any) -> tuple[Any, str]:
@@ -206,12 +206,12 @@ def _beside(table: Any, predictions: Any) -> tuple[Any, str]:
         raise ArgumentError("predicted must be a column's name, or one number for each row.")
     with contextlib.suppress(Exception):
         if isinstance(table, Mapping):
-            lengths, names = {len(each) for each in table.values()}, list(table)
+            lengths, names = {len(values) for values in table.values()}, list(table)
         else:
             lengths, names = {len(table)}, list(_names(table))
         if lengths == {len(column)}:
             name = "predicted"
-            while name.lower() in {each.lower() for each in names}:
+            while name.lower() in {taken.lower() for taken in names}:
                 name += "_"
             return _with_column(table, name, column), name
     raise ArgumentError(
@@ -243,6 +243,6 @@ def _as_column(predictions: object) -> sql.Array | None:
     import numpy as np
 
     with contextlib.suppress(Exception):
-        found = np.asarray(predictions, dtype=np.float64)
-        return found.ravel() if found.size == max(found.shape) else None
+        column = np.asarray(predictions, dtype=np.float64)
+        return column.ravel() if column.size == max(column.shape) else None
     return None

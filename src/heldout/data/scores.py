@@ -99,7 +99,7 @@ class ScoreMap:
         return min(max(self.centre + self.scale * (image / (1 - abs(image))), -FURTHEST), FURTHEST)
 
     def resolution(self, score: float, *, cells: int) -> float:
-        """How far scores near this one may lie apart and share a cell of the grid."""
+        """Return how far scores near this one may lie apart and share a cell of the grid."""
         z = abs(_number(score, "score") - self.centre) / self.scale
         return 2 * self.scale * (1 + z) ** 2 / cells
 
@@ -155,16 +155,16 @@ def declared_values(values: Any, scale: Scale) -> tuple[float, ...]:
     if isinstance(scale, ScoreMap):
         raise ArgumentError("score_values must go with score_range, not with score_map.")
     try:
-        found = sorted({float(value) for value in values})
+        distinct = sorted({float(value) for value in values})
     except (TypeError, ValueError, OverflowError):
         raise ArgumentError("score_values must be numbers, such as [0.1, 0.5, 0.9].") from None
     low, high = scale
-    if not 2 <= len(found) <= MOST_VALUES or not all(low <= value <= high for value in found):
+    if not 2 <= len(distinct) <= MOST_VALUES or not all(low <= value <= high for value in distinct):
         raise ArgumentError(
             f"score_values must be 2 to {MOST_VALUES} different numbers within score_range "
             f"({low:g}, {high:g}). Leave them out where a model gives more."
         )
-    return tuple(found)
+    return tuple(distinct)
 
 
 def declared_scales(score_range: Any, score_map: Any, names: Sequence[str]) -> dict[str, Scale]:
@@ -283,7 +283,7 @@ class GridTally:
 
     @property
     def sound(self) -> bool:
-        """Whether every row had a label and a score that keep the rules."""
+        """Return True if every row had a label and a score that keep the rules."""
         return int(self._counted().sum()) == self.rows
 
     def columns(self) -> Columns:
@@ -296,12 +296,12 @@ class GridTally:
 
 
 def sound(columns: Columns, score_range: tuple[float, float]) -> bool:
-    """Whether all labels are 0 or 1, and all scores within the range."""
+    """Return True if all labels are 0 or 1, and all scores within the range."""
     return _all_within(columns["label"], 0, 1) and _all_within(columns["score"], *score_range)
 
 
 def _all_within(values: Array, low: float, high: float) -> bool:
-    """Whether all are; NULL and NaN are not."""
+    """Return True if all are; NULL and NaN are not."""
     import numpy as np
 
     if not len(values):

@@ -193,7 +193,7 @@ def _cancelled_after(seconds: float, context: Any) -> Iterator[threading.Event]:
 
 
 def _is_steady(frame: Any) -> bool:
-    """Whether the plan gives the same rows whenever it is run."""
+    """Return True if the plan gives the same rows whenever it is run."""
     plan = frame._jdf.queryExecution().analyzed()
     if not plan.deterministic():
         return False
@@ -230,16 +230,16 @@ def _stamp(frame: Any) -> tuple[Any, ...]:
     """Each file under the frame, its length and when it was written."""
     context = frame.sparkSession.sparkContext
     configuration = context._jsc.hadoopConfiguration()
-    found = []
+    files = []
     for name in sorted(frame.inputFiles()):
         path = context._jvm.org.apache.hadoop.fs.Path(context._jvm.java.net.URI(name))
         system = path.getFileSystem(configuration)
         if not system.exists(path):
-            found.append((name, -1, -1))
+            files.append((name, -1, -1))
             continue
         status = system.getFileStatus(path)
-        found.append((name, status.getLen(), status.getModificationTime()))
-    return tuple(found)
+        files.append((name, status.getLen(), status.getModificationTime()))
+    return tuple(files)
 
 
 def _unreadable() -> HeldoutError:
@@ -269,12 +269,12 @@ _AT_RANDOM: Final = re.compile(
 
 
 def is_connect(frame: Any) -> bool:
-    """Whether the frame is one of Spark Connect."""
+    """Return True for a frame of Spark Connect."""
     return type(frame).__module__.startswith("pyspark.sql.connect.")
 
 
 def is_steady_by_its_text(frame: Any) -> bool:
-    """Whether the analysed plan, as Spark prints it, gives the same rows whenever it is run."""
+    """Return True if the analysed plan, as printed, gives the same rows whenever it is run."""
     return steady_text(frame._explain_string(extended=True))
 
 
@@ -291,8 +291,8 @@ def steady_text(explained: str) -> bool:
     plan, _, _ = plan.partition("\n== ")
     if not plan or _AT_RANDOM.search(plan):
         return False
-    found = [_OPERATOR.match(line) for line in plan.splitlines()]
-    names = [each[1] for each in found if each is not None]
+    operators = [_OPERATOR.match(line) for line in plan.splitlines()]
+    names = [operator[1] for operator in operators if operator is not None]
     for name, child in zip(names, [*names[1:], ""], strict=True):
         ordered = child in ("Sort", "LocalLimit", "GlobalLimit")
         if name in ("Sample", "Tail") or (name.endswith("Limit") and not ordered):

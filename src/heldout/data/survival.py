@@ -10,8 +10,6 @@ from heldout.data.scores import FURTHEST
 from heldout.data.table import Custody
 from heldout.data.validation import other_label
 
-__all__ = ["SurvivalDataset"]
-
 
 class SurvivalDataset(MeasuredDataset):
     """A `Dataset` with `time` and `event`. Statements see `time`, `event` and, if named, `score`.
@@ -85,13 +83,13 @@ class SurvivalDataset(MeasuredDataset):
     def _rules(self) -> list[validation.Rule]:
         types, ends = self._engine.columns, (0.0, FURTHEST)
         declared = "what times can be"
-        found = validation.range_rules(
+        rules = validation.range_rules(
             "time", self.time, types[self.time], ends=ends, declared=declared
         )
-        found += validation.label_rules(self.event, types[self.event], self._values)
+        rules += validation.label_rules(self.event, types[self.event], self._values)
         if self.score:
-            found += validation.number_rules("score", self.score, types[self.score])
-        return found + super()._rules()
+            rules += validation.number_rules("score", self.score, types[self.score])
+        return rules + super()._rules()
 
     def _shown(self) -> dict[str, str]:
         kind = kind_declared(self._values.positive, self._values.negative)

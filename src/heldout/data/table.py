@@ -19,7 +19,7 @@ Table = TypeVar("Table", bound="PrivateTable")
 
 
 class Custody(TypedDict, total=False):
-    """What every kind of private rows is told beside its columns; see `PrivateTable`."""
+    """Lists what every kind of private rows takes beside its columns; see `PrivateTable`."""
 
     unit: str | None
     rows_per_unit: int
@@ -94,14 +94,14 @@ class PrivateTable(ABC):
 
     @property
     def description(self) -> Description:
-        """What is public about these rows."""
+        """Return all that is public about these rows."""
         return self._described()
 
     def _described(self) -> Description:
         return Description(**self._public_facts())
 
     def _public_facts(self) -> dict[str, Any]:
-        """What every kind of rows has in its description."""
+        """Return what every kind of rows has in its description."""
         return {
             "name": self.name,
             "protection": self.protection,
@@ -124,7 +124,7 @@ class PrivateTable(ABC):
         return {name: sql.kind_of(kind) for name, kind in self._types.items()}
 
     def __setattr__(self, name: str, value: object) -> None:
-        """What is declared is declared once: noise is made for it, and a budget kept under it."""
+        """Refuse to change a declaration: noise is made for it, and a budget kept under it."""
         if name in self.__dict__ and not name.startswith("_"):
             raise AttributeError(f"{name} is read-only. Declare the data set anew.")
         super().__setattr__(name, value)
@@ -134,10 +134,10 @@ class PrivateTable(ABC):
             raise AttributeError(f"{name} is read-only. Declare the data set anew.")
         super().__delattr__(name)
 
-    def opened(
+    def bind_ledger(
         self, ledger: str | None, *, by_content: bool
     ) -> tuple[Description, tuple[bytes, ...]]:
-        """What is public about the rows, and the digests by which their ledger finds them again.
+        """Bind the rows to a ledger; return their description and the digests it finds them by.
 
         The ledger that has the rows' budget is remembered, and another one, or none, refused. One
         that a session has for itself, None, never meets other rows: it needs no digest. Rows that
@@ -157,11 +157,11 @@ class PrivateTable(ABC):
 
     @abstractmethod
     def _exposed(self) -> dict[str, str]:
-        """What `evaluated` has: our names, and for each an expression over the custodian's row."""
+        """Return `evaluated`'s columns: our names, with expressions over the custodian's row."""
 
     @abstractmethod
     def _rules(self) -> list[validation.Rule]:
-        """What must hold of the rows; whoever breaks a rule is told which, and no value."""
+        """Return what must hold of the rows; whoever breaks a rule hears which, and no value."""
 
     def _require(self, *names: str) -> None:
         """Refuse a table that lacks one of these columns."""
@@ -244,7 +244,7 @@ class PrivateTable(ABC):
 
     @property
     def remote(self) -> bool:
-        """Whether the rows are in a database or a cluster, from where only counts should travel."""
+        """Return True for rows in a database or a cluster, from where only counts should travel."""
         return self._engine.remote
 
     def statement(self, body: str) -> str:
@@ -300,11 +300,11 @@ class PrivateTable(ABC):
         return other
 
     def is_view_of(self, other: "PrivateTable") -> bool:
-        """Whether both read the very same rows."""
+        """Return True if both read the very same rows."""
         return self._engine is other._engine
 
     def has_changed(self) -> bool:
-        """Whether these rows were written to, or lost, since they were validated."""
+        """Return True if these rows were written to, or lost, since they were validated."""
         return self._engine.has_changed()
 
     def check_unchanged(self) -> None:
@@ -352,7 +352,7 @@ class People(PrivateTable):
         return []
 
     def individuals(self, level: int) -> tuple[int, list[int]]:
-        """How many there are, and one in 2^level of them, the same ones in every table."""
+        """Count them, and list one in 2^level of them, the same ones in every table."""
         name = self._keys.unit or self._keys.row_key
         assert name is not None
         number = sql.key_number(name, self._engine.columns[name])

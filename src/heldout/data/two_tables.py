@@ -43,7 +43,7 @@ def read_pair(
     engines = open_table(as_frame(truth)), open_table(as_frame(privatized))
     names = shared_columns(engines, groups=groups, ignore=ignore, categorical=categorical)
     numeric = [numeric_columns(engine, names) for engine in engines]
-    numbers = [name for name in names if all(name in each for each in numeric)]
+    numbers = [name for name in names if all(name in columns for columns in numeric)]
     numbers = [name for name in numbers if name not in categorical]
     texts = [name for name in names if name not in numbers]
     first, second = (
@@ -102,12 +102,12 @@ def read_columns(
     asked += [("t", name, as_category(name, engine)) for name in texts]
     asked += [("g", name, as_category(name, engine)) for name in groups]
     chosen = ", ".join(f"{what} AS c{index}" for index, (_, _, what) in enumerate(asked))
-    found = engine.fetch(f"SELECT {chosen} FROM {engine.source} AS held")
-    kept: dict[str, dict[str, Any]] = {"n": {}, "t": {}, "g": {}}
+    answers = engine.fetch(f"SELECT {chosen} FROM {engine.source} AS held")
+    read: dict[str, dict[str, Any]] = {"n": {}, "t": {}, "g": {}}
     for index, (kind, name, _) in enumerate(asked):
-        values = found[f"c{index}"]
-        kept[kind][name] = number_array(values) if kind == "n" else text_array(values)
-    return Table(kept["n"], kept["t"], kept["g"], rows=len(found["c0"]))
+        values = answers[f"c{index}"]
+        read[kind][name] = number_array(values) if kind == "n" else text_array(values)
+    return Table(read["n"], read["t"], read["g"], rows=len(answers["c0"]))
 
 
 def as_number(name: str, engine: Engine) -> str:
@@ -126,26 +126,26 @@ def as_category(name: str, engine: Engine) -> str:
 
 def number_array(values: Array | Sequence[object]) -> Array:
     """Doubles with NaN for what is missing or infinite."""
-    found = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
-    return np.where(np.isfinite(found), found, np.nan)
+    numbers = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
 def text_array(values: Array) -> Array:
     """Texts with None for what is missing."""
-    found = np.array(np.ma.getdata(values), dtype=object)
-    found[np.ma.getmaskarray(values)] = None
-    return found
+    texts = np.array(np.ma.getdata(values), dtype=object)
+    texts[np.ma.getmaskarray(values)] = None
+    return texts
 
 
 def numeric_columns(engine: Engine, names: Sequence[str]) -> set[str]:
     """Columns of a numeric type, and texts (of a CSV file) that are all numbers."""
-    found = {name for name in names if _has_numeric_type(engine.columns[name])}
-    unsure = [name for name in names if name not in found]
+    numeric = {name for name in names if _has_numeric_type(engine.columns[name])}
+    unsure = [name for name in names if name not in numeric]
     if unsure:
         tests = ", ".join(f"{_all_numbers(name)} AS c{index}" for index, name in enumerate(unsure))
         answer = engine.fetch(f"SELECT {tests} FROM {engine.source} AS held")
-        found |= {name for index, name in enumerate(unsure) if bool(answer[f"c{index}"][0])}
-    return found
+        numeric |= {name for index, name in enumerate(unsure) if bool(answer[f"c{index}"][0])}
+    return numeric
 
 
 def _has_numeric_type(kind: str) -> bool:
@@ -171,7 +171,7 @@ def names_of(given: str | Sequence[str] | None, *, name: str) -> tuple[str, ...]
     if isinstance(given, str):
         return tuple(part for part in re.split(r"\s*,\s*", given.strip()) if part)
     several = isinstance(given, Iterable) and not isinstance(given, Mapping | bytes)
-    if not several or not all(isinstance(each, str) for each in given):
+    if not several or not all(isinstance(column, str) for column in given):
         raise ArgumentError(f"{name} must be names of columns, got {type(given).__name__}.")
     return tuple(given)
 
@@ -181,7 +181,7 @@ MOST_TIMES = 16  # the truth has at most so many rows for each row that is publi
 
 @dataclass(frozen=True, kw_only=True)
 class TruthRows(Description):
-    """What is public about the ground truth: which columns of the privatized table it has."""
+    """Describes the ground truth in public: which columns of the privatized table it has."""
 
     rows_in_words: ClassVar[str] = "true rows, opened beside a privatized copy"
     numbers: tuple[str, ...]
@@ -238,7 +238,9 @@ class Truth(PrivateTable):
         keys = self._keys.names
         types = self._engine.columns
         key = sql.canonical(keys[0], types[keys[0]]) if keys else "CAST(NULL AS VARCHAR)"
-        return {f"c{index}": each for index, each in enumerate(chosen)} | {"split_key": key}
+        return {f"c{index}": expression for index, expression in enumerate(chosen)} | {
+            "split_key": key
+        }
 
     def _rules(self) -> list[validation.Rule]:
         message = (

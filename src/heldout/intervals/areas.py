@@ -66,7 +66,7 @@ class Scatter:
 
     @classmethod
     def seen(cls, ratio: float, *, scale: float, prior: "Scatter") -> "Scatter":
-        """What is believed once a noisy ratio was released, with Laplace noise of this scale.
+        """Update the belief by a noisy ratio that was released, with Laplace noise of this scale.
 
         Placements by a coarse table are wrong by a little, which counts as more noise.
         """
@@ -91,8 +91,8 @@ class Influence:
 
     def statistic(self, score_range: tuple[float, float]) -> InfluenceMoments:
         negatives, positives = (
-            np.rint(np.clip(each / self.bound, -1, 1) * STEPS).astype(int).ravel()
-            for each in (self.negatives, self.positives)
+            np.rint(np.clip(weights / self.bound, -1, 1) * STEPS).astype(int).ravel()
+            for weights in (self.negatives, self.positives)
         )
         return InfluenceMoments(
             cuts=tuple(map(float, self.cuts)),
@@ -104,19 +104,19 @@ class Influence:
 
     def typical_variance(self, shares: tuple[Any, Any]) -> float:
         """The sampling variance if the classes' rows lie in the cells by these shares."""
-        each = zip(shares, (self.negatives, self.positives), self.counts, strict=True)
-        return float(sum(count * (share @ pulls**2) for share, pulls, count in each))
+        terms = zip(shares, (self.negatives, self.positives), self.counts, strict=True)
+        return float(sum(count * (share @ pulls**2) for share, pulls, count in terms))
 
     def variance(self, noisy: Any, *, scale: float) -> tuple[float, float]:
         """The sampling variance by the noisy moments, and the scale of its noise."""
-        squares, *sums = (float(each) for each in noisy)
+        squares, *sums = (float(number) for number in noisy)
         step = self.bound / STEPS
-        found, noise = (step**2 * STEPS / SQUARES * each for each in (squares, scale))
+        estimate, noise = (step**2 * STEPS / SQUARES * square for square in (squares, scale))
         for total, count in zip(sums, self.counts, strict=True):
             # Twice the scale squared is what the noise adds to the square of a sum.
-            found -= step**2 * (total**2 - 2 * scale**2) / max(count, 1.0)
+            estimate -= step**2 * (total**2 - 2 * scale**2) / max(count, 1.0)
             noise += step**2 * scale**2 / max(count, 1.0)
-        return found, noise
+        return estimate, noise
 
 
 def influence_on_area(curve: Curve, *, counts: tuple[float, float]) -> Influence:
@@ -138,7 +138,7 @@ def influence_on_difference(
     (cuts, *places), (rival_cuts, *rival_places) = _places(curve), _places(rival)
     # Of the positives among the negatives, and of the negatives among the positives.
     furthest = [
-        FURTHEST * math.sqrt(sum(_spread(each, by_class) for each in (curve, rival)))
+        FURTHEST * math.sqrt(sum(_spread(side, by_class) for side in (curve, rival)))
         for by_class in (1, 0)
     ]
     positives, negatives = (
@@ -197,7 +197,7 @@ def _places(curve: Curve) -> tuple[Any, Any, Any]:
     wanted = np.arange(1, CELLS) / CELLS
     cuts = np.unique(np.interp(wanted, level, curve.thresholds))
     false, true = _rates(curve, cuts)
-    false, true = (np.concatenate([[1.0], each, [0.0]]) for each in (false, true))
+    false, true = (np.concatenate([[1.0], rate, [0.0]]) for rate in (false, true))
     return cuts, 1 - (false[1:] + false[:-1]) / 2, (true[1:] + true[:-1]) / 2
 
 
@@ -271,12 +271,12 @@ class Belief:
     def known(cls, mechanism: RankingMechanism, positives: int, negatives: int) -> "Belief":
         """For counts that are public: also what a benchmark compares with."""
         rung = mechanism.local.rung(positives=positives, negatives=negatives)
-        each = (1 / max(positives, 1), 1 / max(negatives, 1))
-        return cls(np.array([float(rung)]), np.array([1.0]), *each)
+        weights = (1 / max(positives, 1), 1 / max(negatives, 1))
+        return cls(np.array([float(rung)]), np.array([1.0]), *weights)
 
 
 def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
-    """What the noisy counts say, its own and others of the same rows; None if there are none."""
+    """Return what the noisy counts say, its own and others of the same rows; None without any."""
     mechanism = draw.mechanism
     looks = [*(Look(counts, scale) for counts, scale in draw.looks), *others]
     if not looks:
@@ -290,7 +290,7 @@ def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
         first, first_weights, no_first = _candidates(looks, 0, None, ends=(0,))
         second, second_weights, no_second = _candidates(looks, 1, None, ends=(0,))
         none = max(no_first, no_second)
-        positives, negatives = (each.ravel() for each in np.meshgrid(first, second))
+        positives, negatives = (grid.ravel() for grid in np.meshgrid(first, second))
         weights = np.outer(second_weights, first_weights).ravel()
     size = mechanism.local.rung_size(positives=positives, negatives=negatives)
     weights = weights * (1 + CLASS_PRIOR * scale / np.maximum(size, 0.5))
@@ -341,8 +341,8 @@ def _condensed(rungs: Any, weights: Any, nodes: int) -> tuple[Any, Any]:
     cell = np.minimum((place - low) / max(high - low, 1e-300) * nodes, nodes - 1).astype(int)
     total = np.bincount(cell, weights=weights, minlength=nodes)
     mean = np.bincount(cell, weights=weights * rungs, minlength=nodes)
-    kept = total > 0
-    return mean[kept] / total[kept], total[kept]
+    positive = total > 0
+    return mean[positive] / total[positive], total[positive]
 
 
 # --- privacy noise alone -------------------------------------------------------------------------
@@ -373,7 +373,7 @@ def noise_interval(
 
 
 def noise_reach(draw: RankingDraw, *, level: float = 0.95, known: Belief | None = None) -> float:
-    """How far the noise goes at this level: by its law and the class counts, not by the value."""
+    """Return how far the noise goes at this level: by its law and the class counts alone."""
     candidates, law = known or belief(draw), draw.law
     if candidates is None or candidates.no_ranking:
         return 1.0 + abs(draw.unclamped)
@@ -472,8 +472,8 @@ def _sampling_nodes(scatter: Scatter) -> tuple[Any, Any]:
     """Normal errors, in assumed deviations, of each of the variances that are believed in."""
     nodes = np.linspace(-4.5, 4.5, 41)
     weights = np.exp(-(nodes**2) / 2)
-    each = np.outer(np.sqrt(scatter.ratios), nodes)
-    return each.ravel(), np.outer(scatter.weights, weights / weights.sum()).ravel()
+    reach = np.outer(np.sqrt(scatter.ratios), nodes)
+    return reach.ravel(), np.outer(scatter.weights, weights / weights.sum()).ravel()
 
 
 def _variance(metric: str, theta: float, candidates: Belief) -> float:

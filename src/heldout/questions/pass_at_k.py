@@ -23,7 +23,7 @@ MOST_SAMPLES: Final = 10_000
 
 @dataclass(frozen=True)
 class Samples(Rule):
-    """How many samples each prompt has: a whole number, or the declared column that says so.
+    """Checks the samples of each prompt: a whole number, or the declared column that says so.
 
     >>> Samples()(10, "samples"), Samples()("10", "samples"), Samples()("drawn", "samples")
     (10, 10, 'drawn')

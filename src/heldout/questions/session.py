@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from heldout.intervals.groups import ByGroup, DecisionsByGroup
     from heldout.intervals.release import Release
     from heldout.questions.answers import Answered
-    from heldout.questions.classes.release import RankRelease
+    from heldout.questions.classes import RankRelease
     from heldout.questions.curves.release import CurvesByGroup, CurvesRelease
     from heldout.questions.lists import ListsRelease
     from heldout.questions.ranking.release import (
@@ -73,7 +73,7 @@ class PrivateSession:
         self._table = dataset
         open_ledger = ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger)
         self._about: Description
-        self._about, digests = dataset.opened(
+        self._about, digests = dataset.bind_ledger(
             None if open_ledger is None else open_ledger.id, by_content=account is None
         )
         self._ledger = Ledger.open(None) if open_ledger is None else open_ledger
@@ -238,7 +238,9 @@ class PrivateSession:
         question = q.find(kind) if not name.startswith("_") and kind in q.kinds() else None
         if question is None:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        needed = [each.name for each in question.form() if each.required and each.name != "epsilon"]
+        needed = [
+            field.name for field in question.form() if field.required and field.name != "epsilon"
+        ]
 
         def ask(*given: Any, **fields: Any) -> object:
             if len(given) > len(needed):
@@ -327,7 +329,7 @@ class Session(PrivateSession):
         `by` names a declared group, or several to cross: one matrix for each of its values, at
         the price and with the noise of one for all rows. `weighted` counts rows by their declared
         weights. Rows of several classes have no threshold: theirs is the matrix of true and
-        called classes (`heldout.questions.classes.release.ClassConfusionRelease`).
+        called classes (`heldout.questions.classes.ClassConfusionRelease`).
         """
         return self._ask(
             q.Confusion,
@@ -435,7 +437,7 @@ class Session(PrivateSession):
 
         `method`, `smaller_class`, `delta` and `scores` are as in `heldout.questions.Auc`. Of
         several classes: the area of each against all others, and their mean, as a
-        `heldout.questions.classes.release.ClassAreas`.
+        `heldout.questions.classes.ClassAreas`.
         """
         return self._ask(
             q.Auc,

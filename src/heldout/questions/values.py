@@ -224,7 +224,7 @@ class BinnedRows:
         """Return the share of the rows with a value below one of the edges."""
         inner = self.edges[1:-1]
         if edge not in inner:
-            known = ", ".join(f"{each:g}" for each in inner[:20])
+            known = ", ".join(f"{edge:g}" for edge in inner[:20])
             raise ArgumentError(f"edge must be one of the edges between bins: {known}.")
         below = (np.arange(self.bins) <= inner.index(edge)).astype(float)
         return self._share(below, f"share of {self.name} below {edge:g}")
@@ -240,14 +240,17 @@ class BinnedRows:
         below = [self.share_below(edge) for edge in inner]
 
         def between(level: float, noise: bool) -> Interval:
-            ends = [each.noise_interval(level) if noise else each.interval(level) for each in below]
+            ends = [
+                measure.noise_interval(level) if noise else measure.interval(level)
+                for measure in below
+            ]
             first = [edge for edge, (_, last) in zip(inner, ends, strict=True) if last < share]
             after = [edge for edge, (start, _) in zip(inner, ends, strict=True) if start > share]
             return (max(first, default=low), min(after, default=high))
 
-        held = np.maximum(self._counts.estimate, 0.0)
-        total = float(held.sum())
-        reached = np.concatenate([[0.0], np.cumsum(held) / total]) if total > 0 else None
+        counts = np.maximum(self._counts.estimate, 0.0)
+        total = float(counts.sum())
+        reached = np.concatenate([[0.0], np.cumsum(counts) / total]) if total > 0 else None
         value = (low + high) / 2
         if reached is not None:
             value = float(np.interp(share, reached, np.array(self.edges)))
@@ -257,7 +260,7 @@ class BinnedRows:
             terms=self.terms,
             noise_interval=lambda level: between(level, noise=True),
             interval=lambda level: between(level, noise=False),
-            share=lambda each: (each - low) / (high - low),
+            share=lambda rank: (rank - low) / (high - low),
         )
 
     def _share(self, numerator: Any, name: str) -> Measure:
@@ -274,7 +277,7 @@ class BinnedRows:
     @cached_property
     def measures(self) -> dict[str, Measure]:
         several = [self.quantile(0.5), *(self.share(bin_) for bin_ in range(self.bins))]
-        return {each.name: each for each in several}
+        return {measure.name: measure for measure in several}
 
 
 def quantile_name(share: float) -> str:
@@ -406,11 +409,13 @@ class OfColumn(OfColumns[R_co, Groups_co], Generic[R_co, Groups_co]):
 
     def ends(self, about: MeasuredRows) -> tuple[float, float]:
         """Return the bounds of its columns: its own, or the widest of the declared ones."""
-        declared = [list(about.values.values())[about.place(each)] for each in self.columns_asked]
+        declared = [
+            list(about.values.values())[about.place(column)] for column in self.columns_asked
+        ]
         if self.bounds is not None:
             low, high = self.bounds
             return (low, high)
-        return (min(each.low for each in declared), max(each.high for each in declared))
+        return (min(value.low for value in declared), max(value.high for value in declared))
 
     def parameters(self, about: MeasuredRows) -> dict[str, Any]:
         own = {"column": self.column, "bounds": list(self.ends(about))}

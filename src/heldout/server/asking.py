@@ -1,4 +1,4 @@
-"""What "how exact" costs and what a price buys: arithmetic on quotes, which read no row.
+"""Prices what "how exact" costs and what a price buys, by quotes, which read no row.
 
 A wish is what somebody ticked and dragged; an offer is what it costs and how wide the answers
 will be. Each question has a price of its own. Who drags exactness gets, for each question, the
@@ -143,7 +143,7 @@ def _order(choice: Choice) -> tuple[bool, int]:
 
 @dataclass(frozen=True)
 class Wish:
-    """What somebody ticked and dragged, as the page's address has it."""
+    """Holds what somebody ticked and dragged, as the page's address has it."""
 
     artifact: str
     rival: str
@@ -183,12 +183,12 @@ class Wish:
 
     @property
     def compares(self) -> bool:
-        """Whether a question needs a second model."""
+        """Return True if a question needs a second model."""
         return any(q.find(kind).rival_field() is not None for kind in self.ticked)
 
     @property
     def takes_model(self) -> bool:
-        """Whether a question is about a model."""
+        """Return True if a question is about a model."""
         return any(q.find(kind).takes_model() for kind in self.ticked)
 
     def questions(self) -> list[Json]:
@@ -250,7 +250,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Offer:
-    """What a wish costs, and what to expect of the answers."""
+    """Says what a wish costs, and what to expect of the answers."""
 
     lines: tuple[Line, ...]
     loss: Loss

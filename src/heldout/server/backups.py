@@ -65,7 +65,7 @@ class Backup:
                     "form that this version does not know. Restore it with that version."
                 )
             listed = {str(name): str(digest) for name, digest in content["files"].items()}
-            found = cls(
+            backup = cls(
                 folder, content["made"], content["heldout"], Witness(**content["ledger"]), listed
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -77,7 +77,7 @@ class Backup:
             inside = path.resolve().is_relative_to(folder.resolve())
             if not inside or not path.is_file() or _digest(path) != digest:
                 raise UnusableBackup(f"{shown(name)} of the backup is missing or damaged.")
-        return found
+        return backup
 
 
 def _digest(path: Path) -> str:
@@ -230,7 +230,7 @@ def _continue_numbers(connection: sa.Connection, table: str, column: str) -> Non
 
 @dataclass(frozen=True)
 class Restored:
-    """What a server was put back with."""
+    """Says what a server was put back with."""
 
     backup: Backup
     end: Witness
@@ -384,13 +384,13 @@ def _check_continues(ledger: Path, seen: Witness, what: str) -> None:
     """Refuse a ledger file that lacks an entry that another copy has."""
     if not ledger.is_file():
         raise ArgumentError(f"There is no ledger at {shown(str(ledger))}.")
-    opened = Ledger.open(ledger, witness=None, read_only=True)
+    restored = Ledger.open(ledger, witness=None, read_only=True)
     try:
-        opened.expect(seen)
+        restored.expect(seen)
     except LedgerTampered as error:
         raise LedgerTampered(f"{what}: it lacks entry {seen.sequence}.") from error
     finally:
-        opened.close()
+        restored.close()
 
 
 def _mend(tables: Store, folder: Path, *, keep_tokens: bool) -> None:

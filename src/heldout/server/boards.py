@@ -9,8 +9,7 @@ import sqlalchemy as sa
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.kernel.ledger.records import checked_name
-from heldout.questions.boards.board import certificate_of
-from heldout.questions.boards.plan import Plan
+from heldout.questions.boards import Plan, certificate_of
 from heldout.server import jobs
 from heldout.server.accounts import Person
 from heldout.server.datasets import find, owned
@@ -155,10 +154,10 @@ def everyone(service: Service) -> list[Posted]:
 def _posted(connection: sa.Connection, row: sa.Row[Any]) -> Posted:
     """Return what a board has shown by now; what is not due yet is not there."""
     due = (submissions.c.board == row.name) & (submissions.c.visible <= now())
-    judged = due & (submissions.c.state == "judged")
-    improved = sa.select(submissions).where(judged, submissions.c.improved.is_(True))
+    settled = due & (submissions.c.state == "judged")
+    improved = sa.select(submissions).where(settled, submissions.c.improved.is_(True))
     best = connection.execute(improved.order_by(submissions.c.visible)).all()
-    count = sa.select(sa.func.count()).where(judged)
+    count = sa.select(sa.func.count()).where(settled)
     same = ("name", "dataset", "owner", "revision", "facts", "each", "ends", "state", "words")
     return Posted(
         **{name: getattr(row, name) for name in same},

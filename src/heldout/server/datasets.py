@@ -74,7 +74,7 @@ class Registered:
 
     @property
     def description(self) -> Description | None:
-        """What is public of the rows, first of all as those that models are judged on."""
+        """Return what is public of the rows, first of all as those that models are judged on."""
         return self.descriptions[0] if self.descriptions else None
 
     def about(self, question: "type[Question[Any]]") -> Description | None:
@@ -94,7 +94,7 @@ class Registered:
 
     @property
     def public_rows(self) -> int | None:
-        """How many rows there are, or about how many the custodian says there are."""
+        """Return how many rows there are, or about how many the custodian says there are."""
         rows = None if self.description is None else self.description.rows
         return rows if rows is not None else self.declaration.expected_rows
 

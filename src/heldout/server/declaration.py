@@ -1,4 +1,4 @@
-"""What a custodian declares: where the rows are, what their columns mean, what may be spent."""
+"""Declarations of a custodian: where rows are, what columns mean, what may be spent."""
 
 import json
 import re
@@ -30,10 +30,10 @@ from heldout.errors import ArgumentError
 from heldout.kernel import Budget
 from heldout.kernel.ledger.records import checked_name
 from heldout.server.parts import PARTS, Part
-from heldout.server.service import Settings
+from heldout.server.settings import PREFIX, Settings
 from heldout.server.storage import Json
 
-OWN_VARIABLES: Final = "HELDOUT_SERVER_"
+OWN_VARIABLES: Final = PREFIX
 """How the variables begin that hold the server's own settings, its database among them."""
 SPARK_TABLE: Final = re.compile(
     r"(?i)(?!(?:avro|binaryfile|csv|delta|iceberg|image|json|libsvm|orc|parquet|text|xml)[.])"
@@ -129,7 +129,7 @@ SERVED: Final = (ScoredRows, ClassifiedRows, FittedRows, *(part.of for part in P
 
 
 class Declaration(BaseModel):
-    """What a custodian says of the rows; names and forms are checked here, rows later."""
+    """Declares a custodian's rows; names and forms are checked here, rows later."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
@@ -239,7 +239,7 @@ class Declaration(BaseModel):
 
     @property
     def content(self) -> Json:
-        """What was declared, as JSON, without what holds anyway."""
+        """Return what was declared, as JSON, without what holds anyway."""
         return self._declared
 
     @property
@@ -280,7 +280,7 @@ class Declaration(BaseModel):
 
     @property
     def of_rows(self) -> Json:
-        """What `Dataset` or `RegressionTable` wants to know."""
+        """Return what `Dataset` or `RegressionTable` wants to know."""
         named: tuple[str, ...] = ("score_range", "score_values", "positive", "negative", *WEIGHTS)
         if self.classes:
             named = ("score_range", "classes", *WEIGHTS)
@@ -291,7 +291,7 @@ class Declaration(BaseModel):
 
     @property
     def of_account(self) -> Json:
-        """What the ledger wants to know of the rows."""
+        """Return what the ledger wants to know of the rows."""
         names = ("unit", "rows_per_unit", "neighbours", "people", "new")
         return {name: getattr(self, name) for name in names}
 

@@ -1,4 +1,4 @@
-"""What every request passes: limits, headers, errors in words, and who is asking."""
+"""The way of every request: limits, headers, errors in words, and who is asking."""
 
 import asyncio
 import re
@@ -32,13 +32,13 @@ from heldout.server.service import (
     Forbidden,
     Missing,
     Service,
-    Settings,
     TooLarge,
     TooMany,
     TooSlow,
     address_of,
     print_line,
 )
+from heldout.server.settings import Settings
 from heldout.server.storage import Json
 
 Message = MutableMapping[str, Any]
@@ -352,7 +352,7 @@ Caller = Annotated[Person, Depends(caller)]
 
 
 class Problem(BaseModel):
-    """What went wrong, in words."""
+    """Says what went wrong, in words."""
 
     type: str
     status: int

@@ -36,12 +36,12 @@ class Job:
 
     @property
     def last(self) -> bool:
-        """Whether it is not begun again if it fails now."""
+        """Return True if it is not begun again when it fails now."""
         return self.attempts >= MOST_ATTEMPTS
 
     @property
     def hopeless(self) -> bool:
-        """Whether every worker that began it was lost."""
+        """Return True if every worker that began it was lost."""
         return self.attempts > MOST_ATTEMPTS
 
 

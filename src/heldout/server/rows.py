@@ -24,7 +24,7 @@ from heldout.server.datasets import Registered
 from heldout.server.declaration import SCORE, Declaration, check_place
 from heldout.server.evaluations import RIVAL
 from heldout.server.parts import Part
-from heldout.server.service import Settings
+from heldout.server.settings import Settings
 
 BATCH = 2**16
 MOST_OPEN = 8
@@ -169,9 +169,9 @@ def validate(registered: Registered, path: Path) -> list[PrivateTable]:
 
     declared = registered.declaration
     table = pyarrow.parquet.read_table(path)
-    judged = [] if declared.target is None else [_with_no_score(registered, table)]
+    tables = [] if declared.target is None else [_with_no_score(registered, table)]
     facts = _facts(declared, registered.name)
-    return judged + [part.open(table, declared, facts) for part in declared.parts.values()]
+    return tables + [part.open(table, declared, facts) for part in declared.parts.values()]
 
 
 def _with_no_score(registered: Registered, table: Any) -> PrivateTable:

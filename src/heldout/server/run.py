@@ -8,15 +8,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError, MissingDependency
-from heldout.server.service import Service, Settings, secret_in
+from heldout.server.service import Service, secret_in
+from heldout.server.settings import FOLDER, PARENT, Settings, chosen
 from heldout.server.signing import Signer
 from heldout.server.storage import Json, Store, people
 from heldout.server.storage import datasets as dataset_table
@@ -24,11 +26,6 @@ from heldout.server.storage import datasets as dataset_table
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-FOLDER, DATABASE, ROWS, ADDRESS, HOSTS, PARENT = (
-    f"HELDOUT_SERVER_{name}"
-    for name in ("FOLDER", "DATABASE", "ROWS", "ADDRESS", "HOSTS", "PARENT")
-)
-METRICS_TOKEN, ACCESS_LOG = "HELDOUT_SERVER_METRICS_TOKEN", "HELDOUT_SERVER_ACCESS_LOG"
 PATIENCE = 30.0
 """Seconds that workers have to finish what they began."""
 SCRIPT: Final = files("heldout.server").joinpath("roles.sql").read_text(encoding="utf-8")
@@ -39,32 +36,6 @@ PASSWORDS = {
 """Where the passwords of the roles are, if they are to be set."""
 
 
-def settings_of(
-    folder: Path,
-    *,
-    database: str | None,
-    rows: Path | None,
-    address: str | None = None,
-    hosts: Sequence[str] = (),
-) -> Settings:
-    given: Json = {"database": database or os.environ.get(DATABASE) or None}
-    given["hosts"] = tuple(hosts) or tuple(os.environ.get(HOSTS, "").split())
-    given["metrics_token"] = os.environ.get(METRICS_TOKEN) or None
-    given["access_log"] = os.environ.get(ACCESS_LOG, "on") != "off"
-    if rows is not None:
-        try:
-            given["rows"] = rows.resolve()
-        except (OSError, ValueError, RuntimeError):
-            raise ArgumentError(f"rows must be a folder, got {shown(rows.name)}.") from None
-    if address is not None:
-        if not address.startswith(("http://", "https://")):
-            raise ArgumentError(
-                f"address must begin with http:// or https://, got {shown(address)}."
-            )
-        given |= {"address": address.rstrip("/"), "secure": address.startswith("https://")}
-    return Settings.at(folder, **given)
-
-
 def open_service(
     folder: Path, *, database: str | None, address: str | None = None, new: bool = False
 ) -> Service:
@@ -72,52 +43,39 @@ def open_service(
     _check_installed()
     if not new and not folder.is_dir():
         raise ArgumentError(f"There is no folder {shown(str(folder))}.")
-    return Service(
-        settings_of(
-            folder, database=database, rows=None, address=address or os.environ.get(ADDRESS)
-        )
-    )
+    return Service(Settings.read(folder, database=database, address=address))
 
 
 def application() -> "FastAPI":
     """Return what a web process serves: the settings come through its environment."""
     from heldout.server.app import make_app
 
-    rows = os.environ.get(ROWS)
-    settings = settings_of(
-        Path(os.environ[FOLDER]),
-        database=None,
-        rows=Path(rows) if rows else None,
-        address=os.environ.get(ADDRESS) or None,
-    )
-    return make_app(Service(settings))
+    return make_app(Service(Settings.read(Path(os.environ[FOLDER]))))
 
 
 def serve(
     folder: Path,
     *,
-    host: str,
-    port: int,
-    database: str | None,
-    workers: int,
-    processes: int,
-    rows: Path | None,
-    address: str | None,
-    hosts: Sequence[str] = (),
     demo: bool,
     prepare_only: bool = False,
     accept_ledger: bool = False,
+    **given: object,
 ) -> None:
-    """Run the web and its workers until somebody says stop."""
+    """Run the web and its workers until somebody says stop; `given` are settings."""
     _check_installed()
-    if not prepare_only:
-        _check_port(host, port)
     import uvicorn
 
-    reached = address or f"http://{'localhost' if host == '127.0.0.1' else host}:{port}"
-    settings = settings_of(folder, database=database, rows=rows, address=reached, hosts=hosts)
+    values = chosen(folder, **given)
+    if not prepare_only:  # before anything is made or promised
+        _check_port(str(values.get("host", Settings.host)), values.get("port", Settings.port))
+    settings = Settings.at(folder, **values)
+    host, port = settings.host, settings.port
+    if settings.address == Settings.address:  # nobody says how people reach it
+        local = f"http://{'localhost' if host == '127.0.0.1' else host}:{port}"
+        settings = replace(settings, address=local)
+    reached = settings.address
     service = Service(settings, accept_ledger=accept_ledger)
-    link = prepare(service, worker=workers > 0 and not prepare_only)
+    link = prepare(service, worker=settings.workers > 0 and not prepare_only)
     if link is not None:
         print(f"Sign in as the administrator, once, by {reached}/sign-in/{link}", flush=True)
     if prepare_only:
@@ -125,13 +83,9 @@ def serve(
     service.close()
     if prepare_only:
         return
-    own = {FOLDER: str(settings.folder), ADDRESS: reached, PARENT: str(os.getpid())}
-    environment = os.environ | own | {HOSTS: " ".join(settings.hosts)}
-    for name, value in ((DATABASE, settings.database), (ROWS, settings.rows)):
-        if value is not None:
-            environment[name] = str(value)
+    environment = os.environ | settings.environment() | {PARENT: str(os.getpid())}
     signal.signal(signal.SIGTERM, _end)  # uvicorn hands it on once the web has stopped
-    started = [_start_worker(settings, environment) for _ in range(workers)]
+    started = [_start_worker(settings, environment) for _ in range(settings.workers)]
     try:
         if demo:
             for line in offer_demo(Service(settings), reached):
@@ -143,11 +97,12 @@ def serve(
             factory=True,
             host=host,
             port=port,
-            workers=processes,
+            workers=settings.processes,
             log_level="warning",
             access_log=False,
             server_header=False,
             proxy_headers=settings.secure,
+            forwarded_allow_ips=list(settings.proxies),
         )
     finally:
         _stop(started)
@@ -158,7 +113,7 @@ def work(folder: Path, *, database: str | None, rows: Path | None) -> None:
     _check_installed()
     from heldout.server.worker import run
 
-    service = Service(settings_of(folder, database=database, rows=rows))
+    service = Service(Settings.read(folder, database=database, rows=rows))
     prepare(service)
     parent = os.environ.get(PARENT)
     try:
@@ -190,8 +145,8 @@ def _stop(started: Sequence["subprocess.Popen[bytes]"]) -> None:
             process.wait()
 
 
-def _check_port(host: str, port: int) -> None:
-    """Refuse a port that cannot be had before anything is made or promised."""
+def _check_port(host: str, port: Any) -> None:
+    """Refuse a port that cannot be had."""
     try:
         family, kind, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as tried:

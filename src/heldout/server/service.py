@@ -1,4 +1,4 @@
-"""What every part of the server stands on: refusals, settings, and limits of one web process."""
+"""The base of every part of the server: refusals, and limits of one web process."""
 
 import contextlib
 import ipaddress
@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from heldout.arguments import shown, visible
 from heldout.errors import ArgumentError, HeldoutError
 from heldout.kernel import Ledger
+from heldout.server.settings import Settings
 from heldout.server.storage import Store, log, now
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class FreeWork:
 
 
 class Rates:
-    """How often somebody may ask: a bucket of requests by name, which refills in a minute."""
+    """Limits how often somebody may ask: a bucket of requests by name, refilled in a minute."""
 
     def __init__(self) -> None:
         self._buckets: dict[str, tuple[float, float]] = {}
@@ -233,92 +233,7 @@ def address_of(scope: Mapping[str, object]) -> str:
     return str(address)
 
 
-# --- settings and what is open -------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Where the server keeps things, and its limits. All of it is public but the files' content."""
-
-    folder: Path
-    database: str | None = None
-    """Of the server and the ledger; None keeps both in SQLite files in the folder."""
-    rows: Path | None = None
-    """The one folder from which rows may be registered; None allows any file of this machine."""
-    address: str = "http://127.0.0.1:8000"
-    secure: bool = False
-    """Whether browsers come by https, so that cookies may insist on it."""
-    most_upload: int = 256 * 2**20
-    most_body: int = 2**20
-    upload_seconds: float = 900.0
-    """How long a file may take to arrive; until then it takes room and a place among the jobs."""
-    body_seconds: float = 60.0
-    """The same for every other request."""
-    most_prediction_rows: int = 20_000_000
-    most_kept: int = 4 * 2**30
-    """Bytes of all artefacts of one analyst, of copies made of them, and of their scores."""
-    most_waiting: int = 50
-    """Jobs of one person that may wait at once: uploads, evaluations and submissions together."""
-    most_running: int = 1
-    """Jobs of one person that run at once: with two workers nobody waits for one other person."""
-    processor_seconds_per_hour: float = 14_400
-    """What the jobs of one person may count for within an hour; a job counts for as long as it is
-    allowed to take, which is far longer than it usually takes."""
-    free_seconds_per_minute: float = 10.0
-    """Processor seconds for one person's quotes and pages, in one web process."""
-    most_hashing: int = 2
-    """Passwords that one web process looks at at once: 64 MB of memory each."""
-    hosts: tuple[str, ...] = ()
-    """Names that the server answers to, beside this machine's own and that of its address."""
-    requests_per_minute: int = 6000
-    """Of one person, with all of their tokens, in one web process; of one address ten times as
-    many."""
-    sign_ins_per_minute: int = 60
-    """Of one address in one web process."""
-    tick: float = 0.2
-    """Prices are booked, and answers appear, at whole multiples of this many seconds of the clock,
-    and a whole number of ticks after a worker took the question up; more for large tables."""
-    scoring_tick: float = 1.0
-    """The same for the scoring of a model, for every 20,000 rows."""
-    seconds_per_row: float = 0.002
-    """What the scoring of a model may take beyond its start, for every row; then it fails whole."""
-    lease: float = 30.0
-    """Seconds after which a job of a silent worker is taken up again."""
-    quote_seconds: int = 3600
-    access_log: bool = True
-    """Print a line of JSON for every request: route, status, person and address."""
-    metrics_token: str | None = None
-    """The token for `/metrics`; without one there is no such page."""
-
-    @classmethod
-    def at(cls, folder: str | os.PathLike[str], **more: object) -> "Settings":
-        """Settings of a folder, which is made if need be."""
-        try:
-            place = Path(folder).resolve()
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for name in ("artifacts", "private"):
-                (place / name).mkdir(mode=0o700, exist_ok=True)
-        except (OSError, ValueError, RuntimeError):
-            raise ArgumentError(
-                f"The folder {shown(os.fspath(folder))} cannot be made. Choose another."
-            ) from None
-        return cls(folder=place, **more)  # type: ignore[arg-type]
-
-    @property
-    def known_hosts(self) -> frozenset[str]:
-        """Every name that a request may be addressed to."""
-        own = urlsplit(self.address).hostname or ""
-        names = {"localhost", "127.0.0.1", "::1", own, *map(str.lower, self.hosts)}
-        return frozenset(names - {""})  # what a missing or a garbled header is read as
-
-    @property
-    def artifacts(self) -> Path:
-        return self.folder / "artifacts"
-
-    @property
-    def private(self) -> Path:
-        """What only workers may read: rows and scores."""
-        return self.folder / "private"
+# --- what is open --------------------------------------------------------------------------------
 
 
 @dataclass
@@ -331,12 +246,12 @@ class Service:
 
     @cached_property
     def free(self) -> FreeWork:
-        """What people may have worked out for nothing."""
+        """Return the limits of work that costs people nothing."""
         return FreeWork(self.settings.free_seconds_per_minute)
 
     @cached_property
     def rates(self) -> Rates:
-        """How often addresses, tokens and people may ask."""
+        """Return the limits of how often addresses, tokens and people may ask."""
         return Rates()
 
     @cached_property

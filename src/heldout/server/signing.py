@@ -246,7 +246,7 @@ class Genuine:
 
     @property
     def subject(self) -> Json | None:
-        """What the answer is about: models, data set, price, time; None in older statements."""
+        """Return what the answer is about: models, data set, price, time; None in older ones."""
         return self.signed["statement"].get("subject")
 
     def check_model(self, file: Path) -> str:

@@ -317,8 +317,8 @@ def revision_of(store: Store) -> str | None:
     with store.read() as connection:
         if not sa.inspect(connection).has_table("server_version"):
             return None
-        found = connection.exec_driver_sql("SELECT version_num FROM server_version").scalar()
-    return None if found is None else str(found)
+        revision = connection.exec_driver_sql("SELECT version_num FROM server_version").scalar()
+    return None if revision is None else str(revision)
 
 
 def alembic_configuration(url: str) -> "Config":

@@ -10,7 +10,7 @@ from heldout.drawing.chart import Figure
 from heldout.drawing.pictures import interval_plot
 from heldout.errors import ArgumentError, HeldoutError
 from heldout.intervals.measure import Measure
-from heldout.questions.boards.plan import TITLES
+from heldout.questions.boards import TITLES
 from heldout.server import artifacts, boards, datasets
 from heldout.server.accounts import ROLES
 from heldout.server.gate import PROBLEMS, Body, Caller, Key, Serving, status_of
@@ -56,7 +56,7 @@ def open_board(service: Serving, person: Caller, body: NewBoard) -> Json:
 
 @api.get("/{name}")
 def show_board(service: Serving, person: Caller, name: str) -> Json:
-    """What the board has shown, with intervals and certificate."""
+    """Show what the board has published, with intervals and certificate."""
     person.must_be(*ROLES)
     return boards.find_board(service, name).public(person.name)
 
@@ -145,7 +145,7 @@ def _number(order: Sent, name: str, *, whole: bool = True) -> float:
 
 @pages.get("/{name}")
 def show(service: Serving, request: Request, name: str) -> Response:
-    """What a board has shown, with intervals and certificate; own submissions below."""
+    """Show what a board has published, with intervals and certificate; own submissions below."""
     return _show(service, request, name)
 
 

@@ -38,7 +38,7 @@ RowCount = Annotated[int, Query(ge=1, le=10_000)]
 
 
 class NewDataset(Body):
-    """What a custodian registers."""
+    """Declares what a custodian registers."""
 
     name: str
     source: str | dict[str, str]
@@ -56,7 +56,7 @@ class NewGrant(Body):
 
 
 class Change(Body):
-    """What may be raised, or moved."""
+    """Declares what may be raised, or moved."""
 
     budget: Amount | None = None
     expires: float | None = None

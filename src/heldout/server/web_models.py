@@ -87,7 +87,7 @@ def list_artifacts(service: Serving, person: Caller) -> list[Json]:
 async def show_artifact(
     service: Serving, person: Caller, identity: str, prefer: Wait = None
 ) -> Json:
-    """What was found, in words; its inputs; whether it is proven row by row."""
+    """Say what was found, in words; its inputs; whether it is proven row by row."""
     return await _looked_at(service, person, identity, prefer)
 
 
@@ -150,7 +150,7 @@ def delete(service: Serving, posted: Posted, identity: str) -> Response:
 
 @pages.get("/artifacts/{identity}")
 def model(service: Serving, request: Request, person: Analyst, identity: str) -> Response:
-    """What was found in a file, and how to mend it."""
+    """Show what was found in a file, and how to mend it."""
     shown = artifacts.public(artifacts.find(service, person, identity))
     part = "hx-request" in request.headers
     if part and shown["state"] == "checking":

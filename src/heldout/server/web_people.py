@@ -156,7 +156,7 @@ def sign_out(service: Serving, request: Request, sent: Posted) -> Response:
 
 @pages.get("/")
 def home(service: Serving, request: Request, person: Signed) -> Response:
-    """What a person of this role begins with."""
+    """Show what a person of this role begins with."""
     if person.role == "administrator":
         return _people(service, request)
     tiles = []

@@ -8,7 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.metrics import mutual_info_score
 
+import heldout as ho
 from heldout.data.feature_matrix import FeatureMatrix
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection
@@ -205,3 +207,17 @@ def test_counts_are_those_of_the_rows() -> None:
     assert found.negatives.tolist() == [1, 0, 0]
     assert found.positives.tolist() == [1, 2, 0]
     assert found.rows == (1, 2)
+
+
+def test_information_gains_are_in_nats_per_row_as_in_the_paper() -> None:
+    """At a price that leaves no noise: scikit-learn's mutual information, which is equation (6)."""
+    random = np.random.default_rng(6)
+    y = random.integers(0, 2, 400)
+    X = (random.random((400, 3)) < np.column_stack([0.2 + 0.5 * y, 0.5 - 0.2 * y, 0.3 + 0 * y])) * 1
+    rows = FeatureMatrix(X, y)
+    bought = ho.features.select(rows, epsilon=10**6, score="information-gain", k=3)
+    assert bought.information_gains is not None
+    expected = [mutual_info_score(X[:, index], y) for index in bought.indices]
+    assert bought.information_gains == pytest.approx(expected, abs=1e-3)
+    assert bought.as_dict()["information_gains"] == list(bought.information_gains)
+    assert ho.features.select(rows, epsilon=1, k=1).information_gains is None

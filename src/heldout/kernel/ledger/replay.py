@@ -21,12 +21,10 @@ from heldout.kernel.ledger.records import (
 )
 from heldout.kernel.loss import Budget, Loss
 
-__all__ = ["Replay", "Verification"]
-
 
 @dataclass(frozen=True)
 class Verification:
-    """What a whole verification found: the ledger is as it was written."""
+    """Says that a whole verification succeeded: the ledger is as it was written."""
 
     ledger: str
     entries: int

@@ -140,8 +140,8 @@ def average_precision(positives: Any, negatives: Any) -> Fraction:
     if not rising.size:
         return Fraction(0)
     # Rows that score at least as much, of either class.
-    called = (each.size - np.searchsorted(each, rising) for each in (rising, below))
-    right, wrong = (each.astype(np.uint64) for each in called)
+    called = (scores.size - np.searchsorted(scores, rising) for scores in (rising, below))
+    right, wrong = (count.astype(np.uint64) for count in called)
     return Fraction(_floored_sum(right, right + wrong), rising.size * 2**BITS)
 
 

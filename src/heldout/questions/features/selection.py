@@ -26,6 +26,7 @@ from heldout.questions.features.model import count_selected
 from heldout.questions.features.statistics import (
     FeatureCounts,
     FeatureScores,
+    InformationGain,
     Score,
     SparseRows,
 )
@@ -399,9 +400,10 @@ class Selection(_Features, Release):
 
     private = True
 
-    def __init__(self, drawn: Drawn, private: FeatureMatrix, chosen: Chosen) -> None:
+    def __init__(self, drawn: Drawn, private: FeatureRows, chosen: Chosen) -> None:
         super().__init__(drawn)
         self._chosen, self._names, self._count = chosen, private.feature_names, private.features
+        self._rows = private.rows
 
     @property
     def measures(self) -> dict[str, Measure]:
@@ -411,6 +413,18 @@ class Selection(_Features, Release):
     @property
     def method(self) -> str:
         return str(self._drawn.request.parameters["method"])
+
+    @property
+    def information_gains(self) -> Floats | None:
+        """Return the noisy information gains in nats per row: Stoddard et al., equation (6).
+
+        A score is that times the number of rows. None for other scores, where no scores were
+        released, or where the number of rows is not public.
+        """
+        is_gain = self._drawn.request.parameters["score"] == InformationGain.name
+        if not is_gain or self.scores is None or not self._rows:
+            return None
+        return self.scores / self._rows
 
     def score_interval(self, level: float = 0.95) -> tuple[Floats, Floats] | None:
         """Return noise intervals of the selected features' scores; None without scores.
@@ -437,7 +451,12 @@ class Selection(_Features, Release):
             "features": list(self.features),
             "indices": [int(index) for index in self.indices],
             "scores": self._plain_scores(),
+            **self._plain_gains(),
         }
+
+    def _plain_gains(self) -> dict[str, list[float]]:
+        gains = self.information_gains
+        return {} if gains is None else {"information_gains": [float(gain) for gain in gains]}
 
     def _noisy(self) -> list[float] | None:
         """Return what was drawn for the selected features; the rest was used and let go."""

@@ -73,8 +73,8 @@ def fitted_curve(table: NoisyTable, *, score_range: tuple[float, float]) -> Curv
         sizes = family.counts(parameters)[::-1]
         noisy = []
         for index, (rate, size) in enumerate(zip(rates, sizes, strict=True)):
-            held = size[:, None] * (rate[:, :, -1] - rate[:, :, 0])
-            noisy.append((counts[index] - held) / scales[index])
+            mass = size[:, None] * (rate[:, :, -1] - rate[:, :, 0])
+            noisy.append((counts[index] - mass) / scales[index])
         return np.concatenate(noisy, axis=1), family.prior(parameters)
 
     best = _best_of_starts(residuals, family)
@@ -88,7 +88,7 @@ def fitted_curve(table: NoisyTable, *, score_range: tuple[float, float]) -> Curv
 def _slopes(residuals: Residuals, here: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Noise and prior distances, and how each changes with each parameter."""
     noisy, prior = residuals(np.concatenate([here + np.eye(len(here)) * _STEP, here[None]]))
-    moved = ((each[:-1] - each[-1]) / _STEP for each in (noisy, prior))
+    moved = ((residual[:-1] - residual[-1]) / _STEP for residual in (noisy, prior))
     return noisy[-1], prior[-1], *moved
 
 
@@ -101,8 +101,8 @@ def _cost(residuals: Residuals, parameters: Floats, doubt: Floats) -> Floats:
     noisy, prior = residuals(parameters)
     squared = prior**2
     doubted = np.log1p(doubt * squared) / np.where(doubt > 0, doubt, 1.0)
-    held = np.where(doubt > 0, doubted, squared)
-    result: Floats = 2 * np.sqrt(noisy**2 + SOFTNESS**2).sum(axis=1) + held.sum(axis=1)
+    cost = np.where(doubt > 0, doubted, squared)
+    result: Floats = 2 * np.sqrt(noisy**2 + SOFTNESS**2).sum(axis=1) + cost.sum(axis=1)
     return result
 
 
@@ -144,8 +144,8 @@ def _best_of_starts(residuals: Residuals, family: "Family") -> Floats:
     noisy, _ = residuals(usual[None])
     if _cost(residuals, usual[None], family.doubt)[0] <= NOISE_COST * noisy.size:
         return usual
-    found = np.stack([usual, _minimised(residuals, family.start_at_guess(), family.doubt)])
-    result: Floats = found[np.argmin(_cost(residuals, found, family.doubt))]
+    ends = np.stack([usual, _minimised(residuals, family.start_at_guess(), family.doubt)])
+    result: Floats = ends[np.argmin(_cost(residuals, ends, family.doubt))]
     return result
 
 
@@ -160,13 +160,13 @@ def _minimised(residuals: Residuals, start: Floats, doubt: Floats) -> Floats:
             damped = curvature + damping * np.diag(np.diag(curvature) + 1e-9)
             furthest = 1.5 + np.abs(here) / 2
             step = np.clip(np.linalg.solve(damped, -gradient), -furthest, furthest)
-            found = _cost(residuals, (here + step)[None], doubt)[0]
-            if found < least:
+            cost = _cost(residuals, (here + step)[None], doubt)[0]
+            if cost < least:
                 break
             damping *= 5
         else:
             return here
-        here, won, least = here + step, least - found, found
+        here, won, least = here + step, least - cost, cost
         damping = max(damping / 5, 1e-7)
         if won < _ENOUGH:
             break
@@ -188,7 +188,7 @@ def _assembled(
 ) -> Curve:
     """One rising curve with a threshold a point."""
     (fpr, tpr), (n, m) = rates, classes
-    false, true = (_rising(np.append(each[:, :-1].ravel(), 1.0)) for each in (fpr, tpr))
+    false, true = (_rising(np.append(rate[:, :-1].ravel(), 1.0)) for rate in (fpr, tpr))
     false[0] = true[0] = 0.0
     false[-1] = true[-1] = 1.0
     # Within a bin the rows of both classes together are spread smoothly over the scores.
@@ -238,9 +238,9 @@ def first_guess(negatives: Floats, positives: Floats, *, scale: float, rows: int
     for counts, in_all in ((negatives, total * (1 - prevalence)), (positives, total * prevalence)):
         seen = np.maximum(counts, 0.0)
         weight = 1 / (1 + (noise / in_all) ** 2)
-        found = weight * seen / max(float(seen.sum()), 1e-9) + (1 - weight) / bins
-        found = np.maximum(found, min(0.4 * scale / in_all, 0.3 / bins) + 1e-4)
-        shares.append(found / found.sum())
+        blended = weight * seen / max(float(seen.sum()), 1e-9) + (1 - weight) / bins
+        blended = np.maximum(blended, min(0.4 * scale / in_all, 0.3 / bins) + 1e-4)
+        shares.append(blended / blended.sum())
     return Guess(total, float(prevalence), *shares)
 
 
@@ -265,9 +265,9 @@ class Family:
     @property
     def doubt(self) -> Floats:
         """For each distance of `prior`: how soon it counts by its logarithm instead of squared."""
-        found = np.zeros(2 * self.bins + 5)
-        found[self.bins + 3 : 2 * self.bins + 2] = DOUBT
-        return found
+        doubts = np.zeros(2 * self.bins + 5)
+        doubts[self.bins + 3 : 2 * self.bins + 2] = DOUBT
+        return doubts
 
     def _bend_root(self, edges: Floats) -> Floats:
         """A square root of the prior covariance of the bends at the inner edges.
@@ -305,8 +305,8 @@ class Family:
         """
         begin = self.start()
         false, true = (
-            normal_quantile(np.clip(np.cumsum(each)[:-1], _TINY, 1 - _TINY))
-            for each in (self.guess.shares, self.guess.positive_shares)
+            normal_quantile(np.clip(np.cumsum(shares)[:-1], _TINY, 1 - _TINY))
+            for shares in (self.guess.shares, self.guess.positive_shares)
         )
         begin[self.bins] = np.median(true - false) if self.bins > 1 else 0.0
         bends = true - false - begin[self.bins]

@@ -1,4 +1,4 @@
-"""What people read of a released ranking: AUC, average precision, the better of two models."""
+"""Readings of a released ranking: AUC, average precision, the better of two models."""
 
 import copy
 import math
@@ -103,6 +103,28 @@ class BinormalCurve:
     tpr: Any
     low: Any
     high: Any
+
+    def svg(self) -> str:
+        """Return the picture as SVG."""
+        from heldout.drawing.chart import MUTED, Chart, Layer, Numbers, records
+
+        band = records(x=self.fpr, low=self.low, high=self.high)
+        chance = Layer("line", records(x=[0.0, 1.0], y=[0.0, 1.0]), color=MUTED)
+        layers = [
+            chance,
+            Layer("area", band, y="low", y2="high", opacity=0.18),
+            Layer("line", records(x=self.fpr, y=self.tpr)),
+        ]
+        chart = Chart(
+            layers,
+            x=Numbers("False positive rate"),
+            y=Numbers("True positive rate"),
+            title="Binormal ROC curve of the AUC",
+        )
+        return chart.svg(
+            says="True positive rate against false positive rate if the scores of both classes "
+            "were normal with one variance, with the band of the AUC's interval."
+        )
 
 
 def binormal_curve(
@@ -236,8 +258,8 @@ class RankingRelease(Release):
         counts = [look for release in beside.values() for look in release.class_counts()]
         informed = copy.copy(self)
         informed._others = (*self._others, *counts)
-        for found in ("_known", "measures"):  # without the counts
-            informed.__dict__.pop(found, None)
+        for name in ("_known", "measures"):  # without the counts
+            informed.__dict__.pop(name, None)
         return informed
 
     @cached_property
@@ -260,8 +282,8 @@ class RankingRelease(Release):
 
     @cached_property
     def _known(self) -> Belief | None:
-        found = belief(self._draw, self._others)
-        return None if found is None else replace(found, scatter=self._scatter)
+        known = belief(self._draw, self._others)
+        return None if known is None else replace(known, scatter=self._scatter)
 
     def surprise(self, name: str, value: float) -> float:
         return two_sided_p_value(self._draw, null=value, known=self._known)
@@ -278,7 +300,7 @@ class RankingRelease(Release):
         )
 
     def _noisy(self) -> dict[str, Any]:
-        beside = {n: each.tolist() for n, each in self._answers.items() if n != "value"}
+        beside = {n: answer.tolist() for n, answer in self._answers.items() if n != "value"}
         return {**self._draw.as_dict(), **beside}
 
     @property
@@ -291,7 +313,7 @@ class AucRelease(RankingRelease):
     """A private area under the ROC curve."""
 
     def tie_bound(self, level: float = 0.95) -> "TieBound | None":
-        """How far the order of rows within a cell of the grid can move the area, at most. Free.
+        """Return how far the order of rows within a cell can move the area, at most. Free.
 
         From the area alone: pairs cannot be tied that are won or lost. `Session.grid_ties` says
         far more for a small price. None where the exact scores were ranked.
@@ -375,7 +397,7 @@ class CompareRelease(RankingRelease):
 
     @property
     def p_value(self) -> float:
-        """How often a difference at least as large would be released if the models were equal.
+        """Return how often so large a difference would be released if the models were equal.
 
         Two-sided, for the population, from the released numbers alone: free. It takes sampling
         error and noise together.
@@ -449,7 +471,7 @@ _SMALLEST: Final = InfluenceMoments(cuts=(), negatives=(0,), positives=(0,))
 
 @dataclass(frozen=True, kw_only=True)
 class RankingStages:
-    """How a ranking metric, its tables and its moments are bought for one epsilon. All public.
+    """Plans how a ranking metric, its tables and moments are bought for one epsilon. All public.
 
     Claim:       pure DP, epsilon, the exact sum of the steps.                 [claim: staged]
     Neighbours:  the protection's.
@@ -588,14 +610,14 @@ class RankingStages:
             usual = USUAL_AGREEMENT * 2 * area_variance(USUAL_AREA, n, m) / 4
             compared = usual / difference_variance(0.5, n, m) if self.kind.compares else 1.0
             return Scatter.around(compared, spread=0)
-        found, curves = self.influence(answers), self.curves(answers)
-        m, n = found.counts
+        scatters, curves = self.influence(answers), self.curves(answers)
+        m, n = scatters.counts
         value = min(max(answers["value"].value, 0.01), 0.99)
         if self.moments is None:
-            typical = found.typical_variance(cell_shares(curves[0], found.cuts))
+            typical = scatters.typical_variance(cell_shares(curves[0], scatters.cuts))
             ratio = typical / precision_variance(value, n, m)
             return Scatter.around(min(max(ratio, 0.2), 5.0), spread=_FITTED_SPREAD)
-        variance, scale = found.variance(answers["moments"], scale=float(self.moments.scale))
+        variance, scale = scatters.variance(answers["moments"], scale=float(self.moments.scale))
         if not self.kind.compares:
             assumed = area_variance(value, n, m)
             prior = Scatter.around(1.0, spread=_SPREAD)
@@ -609,6 +631,6 @@ class RankingStages:
 
 def counts_of(draw: RankingDraw) -> tuple[float, float]:
     """About how many negatives and positives there are, by the counts beside the value."""
-    found = belief(draw)
-    assert found is not None, "the default method looks at the counts"
-    return 1 / found.per_negative, 1 / found.per_positive
+    known = belief(draw)
+    assert known is not None, "the default method looks at the counts"
+    return 1 / known.per_negative, 1 / known.per_positive

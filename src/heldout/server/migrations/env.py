@@ -1,4 +1,4 @@
-"""What Alembic runs: the steps in `versions`, in one transaction."""
+"""Alembic's script: runs the steps in `versions`, in one transaction."""
 
 import sqlalchemy as sa
 from alembic import context
