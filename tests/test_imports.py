@@ -38,6 +38,7 @@ ORDER = [
         "heldout.integrations",
         "heldout.judged",
         "heldout.regression",
+        "heldout.survival",
     ),  # public names of families
     ("heldout.one_off", "heldout.planning"),
     ("heldout.estimators",),

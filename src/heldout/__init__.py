@@ -46,6 +46,7 @@ _ROOMS = (
     "precision_recall",
     "questions",
     "regression",
+    "survival",
 )
 
 __all__ = [
@@ -82,6 +83,7 @@ __all__ = [
     "roc_auc_score",
     "roc_curve",
     "separability",
+    "survival",
 ]
 
 if TYPE_CHECKING:
@@ -95,6 +97,7 @@ if TYPE_CHECKING:
         models,
         precision_recall,
         questions,
+        survival,
     )
     from heldout.data.dataset import Dataset
     from heldout.data.postgres import PostgresTable
