@@ -32,7 +32,7 @@ FIRST = {"y": [1, 0, 1, 0, 1, 0, 0, 1], "p": [0.9, 0.2, 0.6, 0.4, 0.7, 0.5, 0.1,
 SECOND = {"y": [1, 0, 1, 0, 1, 0, 0, 0], "p": [0.9, 0.2, 0.6, 0.4, 0.7, 0.5, 0.1, 0.8]}
 
 
-def asking(rows: dict[str, Any], question: q.Question, **declared: Any) -> Any:
+def asking(rows: Any, question: q.Question, **declared: Any) -> Any:
     session = ho.Session(
         ho.Dataset(rows, label="y", score="p", name="rows", **declared), budget=ho.Budget(epsilon=9)
     )
@@ -82,6 +82,18 @@ def test_a_kind_without_rows_is_an_error_that_says_where_to_declare_them(
     monkeypatch.setattr(replay, "MADE_UP", {})
     with pytest.raises(ArgumentError, match=r"'auc'.*declare_rows"):
         replay_all(pairs=1)
+
+
+def test_one_kind_can_be_replayed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from heldout.audit import replay
+    from heldout.audit.replay import replay_everywhere
+
+    monkeypatch.setattr(replay, "ENTRANCES", ("list", "Arrow", "Spark"))
+    found = replay_everywhere(pairs=1, kinds=("histogram",), workers=1)
+    assert {place[0] for place in found.cells} == {"histogram"}
+    assert {place[3] for place in found.cells} == {"list", "Arrow"}
+    with pytest.raises(ArgumentError, match="histogramme"):
+        replay_everywhere(pairs=1, kinds=("histogramme",), workers=1)
 
 
 def test_every_question_that_is_replayed_is_of_its_kind() -> None:
@@ -226,6 +238,31 @@ def test_a_column_whose_type_a_single_row_changes_is_caught() -> None:
     assert found.ratio == math.inf
 
 
+def test_two_people_whom_a_strangers_float_makes_one_are_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stranger called 17.5 makes all keys doubles, and 2^53 + 1 is 2^53 then: the replay once
+    showed 1.25 and 1.34 because a key of 2^53 was let through. Such keys are refused.
+    """
+    import pyarrow as pa
+
+    from heldout.data import validation
+
+    people, question = [2**53, 2**53 + 1, 2**53, 2**53 + 2], q.Confusion(epsilon=1)
+    first = pa.table({"y": [1, 1, 1, 1], "p": [0.9, 0.8, 0.6, 0.7], "who": people})
+    stranger = pa.array([*map(float, people[:3]), 17.5])
+    second = pa.table({"y": [1, 1, 1, 0], "p": [0.9, 0.8, 0.6, 0.3], "who": stranger})
+
+    def ratio() -> float:
+        recording = record(asking(first, question, unit="who"))
+        return compare_with(recording, asking(second, question, unit="who")).ratio
+
+    with pytest.raises(ho.errors.DataError, match="2\\^53"):
+        ratio()
+    monkeypatch.setitem(validation.EXACT_BITS, "DOUBLE", 54)
+    assert ratio() == 1.5
+
+
 # --- exact ratios --------------------------------------------------------------------------------
 
 
@@ -323,6 +360,7 @@ def test_the_page_names_what_broke() -> None:
     assert "| brier | add-remove | none |  | 0.500 (3) |" in page
     assert "1 of 2 cells broken" in page
     assert "`auc: a`" in page
+    assert "Of these kinds alone: auc, brier." in Replay(found.cells, ("auc", "brier")).markdown()
 
 
 def test_the_command_fails_where_a_cell_is_broken(
@@ -332,7 +370,13 @@ def test_the_command_fails_where_a_cell_is_broken(
     from heldout.cli.audit import audit
 
     found = Replay({("auc", "replace-one", "none", "list"): Cell(pairs=1, worst=0.25)})
-    monkeypatch.setattr(replaying, "replay_everywhere", lambda **_: found)
+    named = []
+    monkeypatch.setattr(
+        replaying, "replay_everywhere", lambda **terms: named.append(terms["kinds"]) or found
+    )
+    audit("auc", replay=True, pairs=1, as_json=True)
+    assert named == [("auc",)]
+    capsys.readouterr()
     audit(replay=True, pairs=1, out=tmp_path / "page.md", as_json=True)
     assert '"worst ratio": "0.250"' in capsys.readouterr().out
     assert "0 of 1 cells broken" in (tmp_path / "page.md").read_text()

@@ -50,7 +50,7 @@ def test_with_a_price_the_number_is_private_and_booked(tables, capsys):
     separability(*tables, **words, budget="3/2", as_json=True)
     content = json.loads(capsys.readouterr().out)
     assert content["loss"]["epsilon"] == "1"
-    assert content["claim"] == "separability"
+    assert content["claim"] == "joint-separability"
     assert "audience" not in content
     with pytest.raises(BudgetExceeded):
         separability(*tables, **words)

@@ -10,6 +10,7 @@ import pytest
 
 from heldout.drawing.chart import PALETTE, Chart, Field, Layer, Names, Numbers, records
 from heldout.drawing.svg import LETTER, SMALL
+from heldout.errors import MissingDependency
 
 SPACE = "{http://www.w3.org/2000/svg}"
 LINE = Layer("line", records(x=[0.0, 0.5, 1.0], y=[0.0, 1.0, 1.0]))
@@ -183,3 +184,10 @@ print([name for name in heavy if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_without_altair_a_chart_to_change_further_names_what_to_install(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    made = Chart([], x=Numbers("x"), y=Numbers("y"))
+    with pytest.raises(MissingDependency, match=r"pip install 'heldout\[plots\]'"):
+        made.altair()

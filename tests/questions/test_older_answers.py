@@ -24,7 +24,8 @@ def older(name: str) -> dict[str, Any]:
 
 def as_published(content: Any) -> Any:
     """What 0.1 published: no kinds, and the old version of a report."""
-    content = {name: value for name, value in content.items() if name not in ("kind", "finding")}
+    later = ("kind", "finding", "lower_bound", "sees")
+    content = {name: value for name, value in content.items() if name not in later}
     if "measures" in content:  # B minus A was called "less" then
         content["measures"] = {
             name.replace(" minus ", " less "): value for name, value in content["measures"].items()

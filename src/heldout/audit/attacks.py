@@ -19,20 +19,6 @@ from heldout.audit.result import Floats
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
 
-__all__ = [
-    "ATTACKS",
-    "Exposure",
-    "checked_decimals",
-    "checked_scores",
-    "exposure",
-    "exposure_of",
-    "label_from_auc",
-    "label_from_average_precision",
-    "label_from_roc",
-    "metric_value",
-    "most_success",
-]
-
 _SAME = 1e-10  # doubles of one number that was computed in two ways
 
 

@@ -15,18 +15,6 @@ import numpy.typing as npt
 
 from heldout.audit.result import Floats, epsilon_bound, lower, upper
 
-__all__ = [
-    "Event",
-    "Features",
-    "as_table",
-    "best_event",
-    "laplace_ratio",
-    "learn",
-    "learned_score",
-    "stack",
-    "telling",
-]
-
 Feature = Callable[[Floats], Floats]
 _ATOMS = 512  # a feature with no more values than this is taken value by value
 _BINS = 32

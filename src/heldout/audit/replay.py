@@ -25,7 +25,6 @@ from unittest.mock import patch
 import heldout
 from heldout import questions as q
 from heldout.audit.log_ratios import loss_of
-from heldout.audit.parallel import Progress, cores, pool
 from heldout.audit.subjects import EVERYTHING
 from heldout.audit.tables import (
     ADD_REMOVE,
@@ -44,20 +43,7 @@ from heldout.kernel.loss import Loss
 from heldout.questions import Question
 from heldout.questions.session import PrivateSession
 from heldout.questions.worst_cases import MADE_UP, MadeUpRows
-
-__all__ = [
-    "BY_ROW",
-    "BY_UNIT",
-    "Cell",
-    "Comparison",
-    "Connections",
-    "Recording",
-    "Replay",
-    "compare_with",
-    "record",
-    "replay_all",
-    "replay_everywhere",
-]
+from heldout.workers import Progress, cores, pool
 
 Ask = Callable[[], tuple[object, Loss]]
 """Returns what was released and the loss that was charged."""
@@ -246,6 +232,8 @@ class Replay:
     """All cells of one run."""
 
     cells: dict[Place, Cell] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ()
+    """Those that it was limited to; none of them: all."""
     refused: int = 0
     """Tables that were refused when they were opened: nothing was asked of them."""
     seconds: float = 0.0
@@ -277,6 +265,8 @@ class Replay:
             f"{_ratio(worst)} of the claim; {pairs:,} pairs, at least {fewest} per cell, {mixed:,} "
             f"of them in mixed encodings. {self.refused:,} more tables were refused when opened.**"
         )
+        if self.kinds:
+            verdict = f"**Of these kinds alone: {', '.join(self.kinds)}.**\n\n{verdict}"
         lines = [_HEAD.format(version=heldout.__version__, verdict=verdict)]
         lines += _table(self.cells)
         broken = {place: cell for place, cell in self.cells.items() if cell.broken}
@@ -517,15 +507,17 @@ def replay_all(
 def replay_everywhere(
     *,
     pairs: int,
+    kinds: Sequence[str] = (),
     minutes: float | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Replay:
-    """As `replay_all`, on all cores, and what is no question of a session."""
+    """As `replay_all`, on all cores, and what is no question of a session unless `kinds` are."""
     from heldout.audit.replay_doors import replay_doors
 
-    begun, whole = time.perf_counter(), Replay()
-    rows = [description.__name__ for description in _questions_by_rows(q.kinds())]
+    begun, whole = time.perf_counter(), Replay(kinds=tuple(kinds))
+    by_rows = _questions_by_rows(list(kinds) or q.kinds())
+    rows = [description.__name__ for description in by_rows]
     # A cluster takes its time to start: once for all rows.
     parts = [(name, (name_of_rows,)) for name in ENTRANCES[:-1] for name_of_rows in rows] + [
         (ENTRANCES[-1], ())
@@ -533,11 +525,14 @@ def replay_everywhere(
     # Where time is short, every part has its share; what one leaves, the next ones have.
     share, start = 60 * (minutes or inf) / (len(parts) + 1), time.time()
     with pool(workers) as executor:
-        futures = [executor.submit(replay_doors, pairs=pairs, until=start + cores(workers) * share)]
-        futures += [
+        futures = [
+            executor.submit(replay_doors, pairs=pairs, until=start + cores(workers) * share)
+            for _ in range(not kinds)
+        ] + [
             executor.submit(
                 replay_all,
                 pairs=pairs,
+                kinds=kinds,
                 until=start + min(place + cores(workers), len(parts) + 1) * share,
                 through=(name,),
                 rows=own,

@@ -40,8 +40,6 @@ from heldout.questions import Question
 from heldout.questions.session import PrivateSession
 from heldout.questions.worst_cases import MADE_UP, SCORES
 
-__all__ = ["DOORS", "replay_doors"]
-
 HERE: Final = "list"
 Labelled = tuple[int, list[float]]
 """A label, and the score that each model gives it."""

@@ -14,9 +14,6 @@ import numpy.typing as npt
 
 from heldout.kernel.loss import Loss
 
-__all__ = ["AuditResult", "Finding", "delta_bound", "epsilon_bound", "lower", "upper"]
-
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -23,18 +23,6 @@ from heldout.questions.worst_cases import Column
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "ADD_REMOVE",
-    "ENTRANCES",
-    "REPLACE_ONE",
-    "Entrance",
-    "Neighbourhood",
-    "Row",
-    "draw_neighbours",
-    "open_entrances",
-    "store_list",
-]
-
 REPLACE_ONE, ADD_REMOVE = "replace-one", "add-remove"
 WHO, KEY = "who", "row"
 """The columns that say whose row it is, and which."""
@@ -67,6 +55,8 @@ FORMS: Final = ("plain", "float", "decimal", "longer decimal", "text", "bool", "
 STYLES: Final[Mapping[str, Callable[[int], Any]]] = {
     "whole": lambda person: person,
     "large": lambda person: LARGE + person,
+    # From the fifth person on, two are one double: 2^53 and 2^53 + 1.
+    "edge": lambda person: LARGE - 3 + person,
     "text": lambda person: f"0{person}",
     "decimal": lambda person: Decimal(f"{100 + person}.1"),
 }
@@ -96,7 +86,7 @@ def draw_neighbours(
     if rows_per_unit is None:
         rows, others = _by_row(columns, random, relation, count, mixed and not typed)
     else:
-        styles = ["decimal"] if mixed and typed else [*STYLES] if mixed else [*STYLES][:3]
+        styles = ["decimal"] if mixed and typed else [*STYLES] if mixed else [*STYLES][:-1]
         style = random.choice(styles)
         rows, others = _by_person(
             columns,

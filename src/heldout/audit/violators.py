@@ -23,8 +23,6 @@ from heldout.questions.features.selection import (
     private_threshold_testing,
 )
 
-__all__ = ["plant", "snap", "sparse_vector"]
-
 Planted = Callable[[Any, float, int, Generator], Floats]
 """planted(data, epsilon, count, random): so many outcomes on one neighbour."""
 

@@ -40,13 +40,14 @@ def audit(
     heldout audit confusion --samples 2000 --workers 1
     heldout audit half-the-scale --samples 2000 --workers 1 --json
     heldout audit --replay --pairs 200 --out docs/replay.md
+    heldout audit mean histogram --replay --pairs 20
     heldout audit --list
     ```
 
     Parameters
     ----------
     subjects
-        What to audit, such as auc; --list shows all.
+        What to audit, such as auc; --list shows all. With --replay: kinds of questions.
     epsilon
         The price to audit at. Left out: where a subject shows most, mostly 1.
     samples
@@ -66,9 +67,9 @@ def audit(
     list_all
         List what can be audited.
     replay
-        Instead of drawing many answers: ask every kind of question of neighbouring tables with
-        the same noise. Everything but the un-noised numbers must be equal, and the loss at most
-        the price.
+        Instead of drawing many answers: ask every kind of question, or the named kinds, of
+        neighbouring tables with the same noise. Everything but the un-noised numbers must be
+        equal, and the loss at most the price.
     pairs
         With --replay: neighbours for each kind, relation, unit and entrance.
     lattice
@@ -93,7 +94,7 @@ def audit(
             print_table(("subject", "kind", ""), rows, left=(0, 1, 2))
         return
     if replay:
-        _replay(pairs=pairs, minutes=minutes, workers=workers, out=out, as_json=as_json)
+        _replay(subjects, pairs=pairs, minutes=minutes, workers=workers, out=out, as_json=as_json)
         return
     if not subjects and not all_subjects:
         raise ArgumentError("Name a subject. --list shows them, --all audits each.")
@@ -151,14 +152,24 @@ def audit(
 
 
 def _replay(
-    *, pairs: int, minutes: float | None, workers: int | None, out: Path | None, as_json: bool
+    kinds: Sequence[str],
+    *,
+    pairs: int,
+    minutes: float | None,
+    workers: int | None,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     from heldout.arguments.rules import Whole
     from heldout.audit.replay import replay_everywhere
 
     with _bar(not as_json) as progress:
         replayed = replay_everywhere(
-            pairs=Whole()(pairs, "pairs"), minutes=minutes, workers=workers, progress=progress
+            pairs=Whole()(pairs, "pairs"),
+            kinds=kinds,
+            minutes=minutes,
+            workers=workers,
+            progress=progress,
         )
     if out is not None:
         out.write_text(replayed.markdown(), encoding="utf-8")

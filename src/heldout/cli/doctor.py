@@ -8,7 +8,7 @@ from heldout.cli.output import Json, patience, print_json, print_table
 from heldout.errors import HeldoutError, MissingDependency
 
 NEEDED = ("duckdb", "numpy", "opendp", "pyarrow", "python-flint", "scikit-learn", "scipy",
-          "sqlalchemy", "sqlglot")  # fmt: skip
+          "sqlglot")  # fmt: skip
 FINE, ABSENT, WRONG = "works", "not there", "WRONG"
 Verdict = tuple[str, str]
 """One of these, and what is there or how to get it."""
@@ -40,6 +40,7 @@ def doctor(*, ledger: str | None = None, as_json: Json = False) -> None:
         "models from outside": lambda: _extra("onnxruntime", "models"),
         "sandbox for models": _sandbox,
         "pictures on matplotlib": lambda: _library("matplotlib"),
+        "pictures on Altair": lambda: _extra("altair", "plots"),
         "papers": lambda: _library("heldout-papers"),
     }
     if ledger is not None:

@@ -154,7 +154,7 @@ def _print_private(release: "SeparabilityRelease", *, as_json: bool, ledger: str
         return
     print_measures(release.measures)
     say = console()
-    say.print(f"{release}.")
+    say.print(f"{release}")
     say.print(
         "This may be published. A classifier separates the privatized data from the truth at least "
         "this well; 0 is chance."

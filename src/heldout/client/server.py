@@ -34,16 +34,6 @@ from heldout.questions.answers import Answered
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = [
-    "Evaluation",
-    "Heads",
-    "Quoted",
-    "RemoteBoard",
-    "RemoteDataset",
-    "Server",
-    "not_put_back",
-]
-
 WAIT, PAUSE = 20, 0.2  # seconds
 R = TypeVar("R")
 Model = str | os.PathLike[str]

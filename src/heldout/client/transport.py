@@ -14,8 +14,6 @@ from heldout import errors
 from heldout.arguments import shown
 from heldout.errors import ArgumentError, HeldoutError, ServerError
 
-__all__ = ["Record", "Transport"]
-
 Record = dict[str, Any]
 """A JSON object of the API."""
 T = TypeVar("T")

@@ -14,8 +14,6 @@ from heldout.data import sql
 from heldout.data.duckdb import DuckDBEngine
 from heldout.data.engine import Engine, as_numpy
 
-__all__ = ["BoundedRows", "CopiedRows", "Holding", "Limit", "MarkedRows", "counted_rows", "parts"]
-
 PASS_BYTES: Final = 2**30
 """What is sorted or told apart of so many bytes, 64 a row, is in memory at a time."""
 _PLACE: Final = "heldout_place"

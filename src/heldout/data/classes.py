@@ -10,8 +10,6 @@ from heldout.data.dataset import Dataset
 from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError
 
-__all__ = ["ClassifiedDataset", "ClassifiedRows", "class_columns", "declared_classes"]
-
 MOST_CLASSES: Final = 50
 
 

@@ -26,8 +26,6 @@ from heldout.data.validation import checked_rivals, checked_weight, other_label
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours
 
-__all__ = ["Dataset"]
-
 LABELS_AND_SCORES = "SELECT label, score\nFROM evaluated"
 
 

@@ -22,8 +22,6 @@ from heldout.kernel.neighbours import Neighbours
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["MOST_ROWS", "FeatureMatrix", "FeatureRows"]
-
 MOST_ROWS = 2**32
 """A feature matrix of more is refused when it is opened, so sums over rows have a known end."""
 

@@ -11,8 +11,6 @@ from heldout.arguments import as_whole, shown, visible
 from heldout.data import sql
 from heldout.errors import ArgumentError
 
-__all__ = ["MEMBER", "OTHER", "Groups", "declared_groups"]
-
 OTHER: Final = "other"
 MEMBER: Final = "member"
 """What statements call the number of a row's group."""

@@ -13,8 +13,6 @@ from heldout.data.postgres import PostgresTable
 from heldout.data.table import Custody, PrivateTable
 from heldout.data.validation import checked_weight
 
-__all__ = ["MeasuredDataset", "declared_value_ranges"]
-
 
 class MeasuredDataset(Dataset):
     """A `Dataset` with `values` and no label. Statements see them as `value_0`, `value_1`, ...

@@ -10,8 +10,6 @@ from heldout.data.scores import FURTHEST
 from heldout.data.table import Custody
 from heldout.data.validation import other_label
 
-__all__ = ["SurvivalDataset"]
-
 
 class SurvivalDataset(MeasuredDataset):
     """A `Dataset` with `time` and `event`. Statements see `time`, `event` and, if named, `score`.

@@ -19,11 +19,6 @@ from heldout.errors import MissingDependency
 if TYPE_CHECKING:
     from altair import LayerChart
 
-__all__ = [
-    "FONT", "GRID", "HEAT", "INK", "MUTED", "PALETTE", "SHADE", "Chart", "Display", "Field",
-    "Figure", "Layer", "Names", "Numbers", "records",
-]  # fmt: skip
-
 # The colours of every picture; house.css says what becomes of them in a dark room.
 INK: Final = "#22303c"
 MUTED: Final = "#6b7785"
@@ -122,8 +117,13 @@ class Chart:
 
     def altair(self) -> "LayerChart":
         """Return the same as an Altair chart."""
-        import altair as alt
-
+        try:
+            import altair as alt
+        except ImportError:
+            raise MissingDependency(
+                "A chart to change further requires matplotlib or Altair. Install one with: "
+                "pip install 'heldout[plots]'. Pages and .svg files need neither."
+            ) from None
         return alt.LayerChart.from_dict(self.vega_lite())
 
     def plot(self, ax: Any = None) -> "Display | LayerChart":

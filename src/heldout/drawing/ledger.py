@@ -11,8 +11,6 @@ from heldout.kernel import accountant
 from heldout.kernel.ledger.records import Entry, State
 from heldout.kernel.loss import Budget, Loss, stored
 
-__all__ = ["Booking", "Standing", "Summary", "asked", "summarise"]
-
 
 @dataclass(frozen=True)
 class Standing:

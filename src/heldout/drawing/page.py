@@ -21,17 +21,6 @@ if TYPE_CHECKING:
 
     from heldout.intervals.measure import Measure
 
-__all__ = [
-    "card",
-    "checked_labels",
-    "checked_place",
-    "environment",
-    "measures_card",
-    "rendered",
-    "write_file",
-    "write_page",
-]
-
 
 def rendered(template: str, **content: Any) -> str:
     """Return the text of a template; `content` is what it shows."""

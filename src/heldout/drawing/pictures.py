@@ -21,14 +21,6 @@ from heldout.drawing.words import half_width, spread
 if TYPE_CHECKING:
     from heldout.intervals.measure import Measure
 
-__all__ = [
-    "class_chart",
-    "class_matrix",
-    "confusion_chart",
-    "confusion_matrix",
-    "interval_plot",
-]
-
 ROW_HEIGHT: Final = 32
 DARK: Final = 0.6  # cells above it carry white text
 

@@ -12,8 +12,6 @@ from typing import Any, Final
 from heldout.arguments import visible
 from heldout.drawing.chart import FONT, GRID, INK, MUTED, Chart, Field, Layer, Names, Numbers
 
-__all__ = ["drawn", "side_by_side"]
-
 LETTER: Final = 0.6  # of the size of a font: the width of a letter, in a wide font
 SMALL, MIDDLE, LARGE = 11, 12, 14
 LONG_NAME: Final = 16  # letters; longer names take two lines

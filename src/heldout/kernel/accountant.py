@@ -12,17 +12,6 @@ from heldout.errors import ArgumentError, PrivacyError
 from heldout.kernel.events import Event, leaves, price
 from heldout.kernel.loss import Budget, Loss, Rational, exact, show
 
-__all__ = [
-    "charge",
-    "compose",
-    "covers",
-    "epsilon_of_zcdp",
-    "fits",
-    "remaining",
-    "smaller",
-    "total",
-]
-
 # Denominators multiply when they have nothing in common. Beyond this the sum is rounded up, so
 # that an analyst who asks for 1/p with ever new primes p cannot make the ledger grow for ever.
 _DENOMINATOR_BITS = 2048

@@ -18,19 +18,6 @@ from heldout.kernel.accountant import charge, smaller
 from heldout.kernel.noise import Mechanism
 from heldout.kernel.statistic import Statistic, compute
 
-__all__ = [
-    "Answers",
-    "Booked",
-    "Drawn",
-    "Priced",
-    "Request",
-    "Staged",
-    "Standing",
-    "Step",
-    "Together",
-    "release",
-]
-
 
 class Priced(Protocol):
     """Asks private rows for something that is paid as one. All of it is public."""

@@ -17,8 +17,6 @@ from typing import Any, Final
 from heldout.errors import ArgumentError, UnknownEvent
 from heldout.kernel.loss import Loss, Rational, exact, show
 
-__all__ = ["Event", "leaves", "price", "priced_kinds"]
-
 Value = str | tuple["Event", ...]
 
 
@@ -308,6 +306,12 @@ def _exponential(*, epsilon: Fraction) -> Loss:
 def _weighted_laplace(*, epsilon: Fraction) -> Loss:
     """Sums with discrete Laplace noise of several scales: what the dearest rows lose in all."""
     return Loss.pure(epsilon)
+
+
+@_priced("wishart-difference", 1, trace=_positive, scale=_positive, size=_count)
+def _wishart_difference(*, trace: Fraction, scale: Fraction, size: int) -> Loss:
+    """A matrix of second moments plus W1 - W2, Wishart matrices of size + 1 degrees of freedom."""
+    return Loss.pure(trace / (2 * scale))
 
 
 @_priced("composed", 1, parts=_parts)

@@ -13,8 +13,6 @@ from typing import Literal, Self
 from heldout.arguments import shown
 from heldout.errors import ArgumentError, PrivacyError
 
-__all__ = ["Budget", "Kind", "Loss", "Rational", "exact", "round_up", "show", "stored"]
-
 Rational = str | int | Fraction | Decimal | float
 """What a public argument may be where an exact number is meant."""
 

@@ -12,8 +12,6 @@ from heldout.arguments.rules import Whole
 from heldout.errors import ArgumentError
 from heldout.kernel.loss import Loss
 
-__all__ = ["Neighbours", "Protection"]
-
 
 class Neighbours(StrEnum):
     """The neighbouring relation."""

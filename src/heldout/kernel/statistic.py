@@ -16,8 +16,6 @@ from heldout.kernel.neighbours import Protection
 if TYPE_CHECKING:
     from heldout.data import PrivateTable
 
-__all__ = ["STEPS", "as_scores", "counted", "held_steps", "part_of", "summed", "tallied", "tally"]
-
 Content = TypeVar("Content")
 
 

@@ -14,8 +14,6 @@ from heldout.models.calls import TYPES, Array, NotRowWise, kind_of
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Graph", "Input", "Node", "Unreadable", "build", "read", "retargeted"]
-
 Plain: TypeAlias = float | int | str | list[str] | Array
 """The value of an attribute."""
 MOST_BYTES = 2**28

@@ -32,8 +32,6 @@ from heldout.models.keeper import (
 if TYPE_CHECKING:
     from heldout.models.calls import Array
 
-__all__ = ["Lost", "Scorer", "check_sandbox", "heard", "looked_at", "standing_walls", "started"]
-
 START = 60.0  # seconds that reading and loading a model may take
 LOOK = 0.25  # seconds between two looks at a worker that says nothing
 TRIES = 3  # at starting a keeper

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from heldout.models.calls import Array
 
-__all__ = ["CONFINED", "DIED", "DONE", "NO_SANDBOX", "READ", "READY", "Task", "keep", "shut_off"]
-
 CONFINED, NO_SANDBOX, READ = b"confined", b"no sandbox: ", b"read"
 READY, DONE, DIED = b"ready", b"done", b"died"
 TEXT = 256

@@ -13,8 +13,6 @@ from heldout.errors import UnusableModel
 if TYPE_CHECKING:
     from heldout.models.calls import Array
 
-__all__ = ["LinearModel"]
-
 MOST_TERMS = 4096
 _INTERCEPTS = ("(Intercept)", "Intercept", "const", "intercept")
 _KEYS = {"coefficients", "intercept", "link", "levels"}

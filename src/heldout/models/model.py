@@ -14,8 +14,6 @@ from heldout.models.isolate import check_sandbox, looked_at
 from heldout.models.keeper import Field, Task
 from heldout.models.linear import LinearModel
 
-__all__ = ["Model", "load", "words"]
-
 MEMORY = 2**30
 LOADING = 60  # seconds of processor time
 

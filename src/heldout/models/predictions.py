@@ -28,8 +28,6 @@ from heldout.models.model import words
 from heldout.models.reader import BATCH, LONGEST_KEY, MOST_SCORES, Inherited, Reading, read
 from heldout.models.score import BLOCK, ScoredRows, Writer, at_tick, check_tick, local_engine
 
-__all__ = ["Predictions", "join_predictions", "read_predictions"]
-
 MEMORY, SECONDS = 2**29, 300
 MOST_TEXT = 2**29  # bytes of all keys
 

@@ -16,8 +16,6 @@ from typing import Any
 
 from heldout.models.keeper import shut_off, silence
 
-__all__ = ["BATCH", "LONGEST_KEY", "MOST_SCORES", "Inherited", "Reading", "read"]
-
 BATCH = 2048  # scores of one message
 LONGEST_KEY = 256  # bytes
 MOST_SCORES = 50  # columns of scores, one for each class

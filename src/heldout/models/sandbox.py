@@ -21,8 +21,6 @@ from pathlib import Path
 
 from heldout.errors import NoSandbox
 
-__all__ = ["QUIET", "available", "check_confined", "confine", "forbid_fork", "limit_resources"]
-
 QUIET = {
     "HOME": "/",
     "XDG_CACHE_HOME": os.devnull,  # where onnxruntime would keep what it wants to send

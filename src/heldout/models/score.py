@@ -26,8 +26,6 @@ from heldout.models.model import MEMORY, Model
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["ScoredRows", "at_tick", "check_tick", "declared_seconds", "local_engine", "score"]
-
 BLOCK = 2**16
 FORK = 0.1  # seconds for a process of its own
 ROW_GROUP = 2**17  # rows that a file's writer holds

@@ -45,8 +45,6 @@ from heldout.models.graph import (
     retargeted,
 )
 
-__all__ = ["Proof", "examine", "verify"]
-
 MOST_UNEVEN = 2**18
 """Nanoseconds by which the time of a row may depend on its cells."""
 _ROOMS = (classical, elementwise, shapes)  # where the rules are

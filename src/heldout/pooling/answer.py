@@ -26,17 +26,6 @@ from heldout.kernel.bounded_sum import BoundedSum
 from heldout.pooling.effects import Effects, Vector
 from heldout.pooling.site import Price, Site
 
-__all__ = [
-    "Pooled",
-    "PooledArea",
-    "PooledConfusion",
-    "PooledLists",
-    "PooledMean",
-    "PooledReport",
-    "PooledShare",
-    "SummedPool",
-]
-
 ROW_HEIGHT: Final = 30
 
 

@@ -26,8 +26,6 @@ from heldout.intervals.measure import Interval
 from heldout.intervals.noise import NoiseSum
 from heldout.kernel.noise.exact import halved
 
-__all__ = ["Effects", "Vector"]
-
 Vector = NDArray[np.float64]
 CAUTION = 0.9  # of the bound on the variance between sites
 LEAST = 0.5  # of the confidence distribution of the variance between sites: its larger half

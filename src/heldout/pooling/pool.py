@@ -10,8 +10,6 @@ from heldout.pooling.site import Site, checked_sites
 from heldout.questions import Question
 from heldout.questions.registry import kind_of, registered, section_name
 
-__all__ = ["pool"]
-
 
 def pool(answers: Iterable[Any], *, names: Sequence[str] | None = None) -> Pooled | PooledReport:
     """Releases of several sites as one answer; reports as one answer a question.

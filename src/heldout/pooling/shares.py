@@ -22,8 +22,6 @@ from heldout.questions.counts import Confusion
 from heldout.questions.quote import booked_together
 from heldout.questions.session import PrivateSession
 
-__all__ = ["SecureSum", "SharedConfusion", "hand_in", "open_sum"]
-
 
 class SecureSum(Protocol):
     """A site's end of a secure aggregation."""

@@ -15,8 +15,6 @@ from heldout.kernel import Loss
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.exact import halved
 
-__all__ = ["Price", "Site", "checked_sites"]
-
 PLAINLY: Final = {
     "threshold": "thresholds",
     "score": "score columns",

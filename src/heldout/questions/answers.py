@@ -21,8 +21,6 @@ from heldout.questions.base import Rival
 from heldout.questions.quote import booked_together
 from heldout.questions.registry import registered
 
-__all__ = ["Answered", "from_plain", "plain", "stored_classes"]
-
 # --- Drawn numbers and public facts as plain JSON, exactly, and back -----------------------------
 #
 # What is no number, text, list or None is an object with one key that says what it is:

@@ -30,14 +30,6 @@ from heldout.questions.quote import Guess
 if TYPE_CHECKING:
     from heldout.intervals.release import Release
 
-__all__ = [
-    "By",
-    "Divisible",
-    "group_columns",
-    "parameters_by_group",
-    "share_guess",
-]
-
 Groups_co = TypeVar("Groups_co", bound="ByGroup[Release]", covariant=True)
 AboutRows = TypeVar("AboutRows", bound=Description)
 _BY: Final = FormField("by", Columns(), BY_HELP, None, required=False)

@@ -20,8 +20,6 @@ from heldout.kernel.door import Priced, Together
 from heldout.kernel.statistic import STEPS
 from heldout.questions.base import Question
 
-__all__ = ["Guess", "HalfWidths", "Quote", "booked_together", "typical_sums", "weigh_counts"]
-
 # --- Public guesses of rows that nobody looked at, and how wide answers from them would be -------
 
 

@@ -18,18 +18,6 @@ from heldout.arguments import is_one_of, shown
 from heldout.errors import ArgumentError
 from heldout.questions.base import KINDS, Question, Section
 
-__all__ = [
-    "GROUP",
-    "Place",
-    "find",
-    "find_class",
-    "kind_of",
-    "kinds",
-    "places",
-    "registered",
-    "section_name",
-]
-
 GROUP: Final = "heldout.questions"
 """The entry point group by which a package adds kinds: the name of a module that declares them."""
 

@@ -15,33 +15,6 @@ from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description, ScoredRows
 from heldout.intervals.release import Release
 
-__all__ = [
-    "HIGH",
-    "LOW",
-    "MADE_UP",
-    "PERSON",
-    "REMOVE",
-    "REST",
-    "Column",
-    "MadeUpRows",
-    "Pair",
-    "WorstCase",
-    "class_pair",
-    "class_pairs",
-    "crossings",
-    "declare_rows",
-    "grouped_pair",
-    "hundreds",
-    "mapped_pairs",
-    "numbers",
-    "rows",
-    "spread",
-    "table",
-    "table_pair",
-    "unit_pair",
-    "weighted_pair",
-]
-
 LOW, HIGH = 0.05, 0.95
 REMOVE: Final[Mapping[str, Any]] = {"neighbours": "add-remove"}
 PERSON: Final[Mapping[str, Any]] = {"unit": "u", "rows_per_unit": 2, "row_key": "k"}

@@ -10,7 +10,7 @@ from heldout.drawing.chart import Figure
 from heldout.drawing.pictures import interval_plot
 from heldout.errors import ArgumentError, HeldoutError
 from heldout.intervals.measure import Measure
-from heldout.questions.boards.plan import TITLES
+from heldout.questions.boards import TITLES
 from heldout.server import artifacts, boards, datasets
 from heldout.server.gate import PROBLEMS, Body, Caller, Key, Serving, status_of
 from heldout.server.service import Service, address_of

@@ -27,7 +27,7 @@ from heldout.errors import (
 from heldout.kernel.ledger.witness import Witness
 from heldout.models import load
 from heldout.questions.answers import plain
-from heldout.questions.boards.board import Board, BoardEnded
+from heldout.questions.boards import Board, BoardEnded
 from heldout.questions.session import PrivateSession
 from heldout.server import artifacts, books, jobs, rows
 from heldout.server.accounts import Person

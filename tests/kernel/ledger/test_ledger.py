@@ -278,8 +278,10 @@ def test_a_password_is_never_in_a_message():
     assert refusal.value.__suppress_context__
 
 
-def test_without_psycopg_the_message_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "psycopg", None)
+@pytest.mark.parametrize("absent", ["psycopg", "sqlalchemy"])
+def test_without_psycopg_or_sqlalchemy_the_message_names_the_extra(monkeypatch, absent):
+    monkeypatch.setitem(sys.modules, absent, None)
+    monkeypatch.delitem(sys.modules, "heldout.kernel.ledger.postgres", raising=False)
     with pytest.raises(MissingDependency, match=r"heldout\[postgres\]"):
         Ledger.open("postgresql://127.0.0.1/nowhere")
 

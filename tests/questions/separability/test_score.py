@@ -74,7 +74,7 @@ def test_every_face_of_the_plain_score_says_that_it_is_for_the_custodian_only(no
 def test_json_is_json_and_a_page_needs_nothing_from_elsewhere(noisy, tmp_path):
     assert json.loads(json.dumps(noisy.as_dict(), allow_nan=False))["separability"] > 0.5
     page = noisy.save(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 4 + len(noisy.deep_dive.histograms)
     for foreign in ("<script", "<link", "@import", "url("):
         assert foreign not in page
     with pytest.raises(ArgumentError, match=r"path must end in \.html"):
@@ -227,7 +227,13 @@ def test_a_copy_with_independent_columns_is_seen_and_ranked_below_a_good_one():
     }
     assert found["crude"].value > 0.3
     assert found["good"].value < 0.15
-    assert found["crude"].p_value < 0.001
+    assert found["crude"].p_value == found["crude"].least_p_value == 1 / 6, "five shuffles"
+    assert found["crude"].ensemble.p_value < 0.001
+    page = found["crude"].html()
+    assert "The random forest on held-out rows, whose number the headline is" in page
+    assert f"{found['crude'].paper_value:.3f}" in page
+    assert found["crude"].deep_dive.method == "impurity", "of the headline's classifier"
+    assert next(iter(found["crude"].as_dict()["roc"])) == "random forest on held-out rows"
     assert "easily" in found["crude"].verdict or "partly" in found["crude"].verdict
     assert found["crude"].paper_value < 0.1, "a linear classifier is blind to it"
     assert "forest" in str(found["crude"])

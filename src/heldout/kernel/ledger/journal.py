@@ -23,8 +23,6 @@ from heldout.kernel.ledger.tables import Tables
 from heldout.kernel.ledger.witness import Watch, Witness
 from heldout.kernel.neighbours import Protection
 
-__all__ = ["Balance", "Books", "Clock", "Journal", "Line"]
-
 T = TypeVar("T")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -23,8 +23,6 @@ from heldout.errors import LedgerKeyError
 from heldout.kernel.ledger.journal import Books
 from heldout.kernel.ledger.records import Identity
 
-__all__ = ["Individuals", "KeyPlace", "Overlap", "Sample", "check_of", "mac_of", "seal_of"]
-
 VARIABLE, COMMAND = "HELDOUT_LEDGER_KEY", "HELDOUT_LEDGER_KEY_COMMAND"
 SKETCH_ITEMS: Final = 4096
 ITEM_BYTES: Final = 8

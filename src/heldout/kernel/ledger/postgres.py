@@ -15,8 +15,6 @@ from heldout.errors import LedgerError, MissingDependency
 from heldout.kernel.ledger.storage import BUSY_SECONDS, SqliteFile, SqliteMemory, Storage
 from heldout.kernel.ledger.tables import Connection, Cursor
 
-__all__ = ["Postgres", "storage_at"]
-
 _CREATING: Final = 0x68656C646F7574  # "heldout", for PostgreSQL's advisory lock
 _NAMED_VALUE: Final = re.compile(r":(\w+)")
 

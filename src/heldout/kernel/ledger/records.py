@@ -19,24 +19,6 @@ from heldout.errors import ArgumentError, HeldoutError, LedgerTampered
 from heldout.kernel.events import Event
 from heldout.kernel.loss import Budget, Loss, show
 
-__all__ = [
-    "DEEPEST",
-    "OPENINGS",
-    "Account",
-    "AccountRow",
-    "Entry",
-    "Identity",
-    "LostRace",
-    "Receipt",
-    "State",
-    "Tie",
-    "canonical",
-    "checked_name",
-    "first_hash",
-    "link",
-    "tampered",
-]
-
 DEEPEST: Final = 3  # people > data set > analyst
 OPENINGS: Final = ("opening", "registration", "grant")
 

@@ -21,8 +21,6 @@ from heldout.kernel.ledger.records import (
 )
 from heldout.kernel.loss import Budget, Loss
 
-__all__ = ["Replay", "Verification"]
-
 
 @dataclass(frozen=True)
 class Verification:

@@ -19,11 +19,9 @@ from pathlib import Path
 from typing import ClassVar, Final, TypeVar
 
 from heldout.arguments import shown
-from heldout.errors import ArgumentError, LedgerError
+from heldout.errors import ArgumentError, LedgerError, MissingDependency
 from heldout.kernel.ledger.records import LostRace, tampered
 from heldout.kernel.ledger.tables import ADDED_LATER, SCHEMA_VERSION, Connection, Tables
-
-__all__ = ["SqliteFile", "SqliteMemory", "Storage", "file_of", "storage_of"]
 
 BUSY_SECONDS: Final = 60
 FORK_PATIENCE = 10.0  # seconds for the transaction of another thread
@@ -302,8 +300,13 @@ def storage_of(where: str | os.PathLike[str] | None, *, read_only: bool) -> Stor
     if where is None:
         return SqliteMemory()
     if isinstance(where, str) and "://" in where:
-        from heldout.kernel.ledger.postgres import storage_at
-
+        try:
+            from heldout.kernel.ledger.postgres import storage_at
+        except ImportError:
+            raise MissingDependency(
+                "A ledger at a database URL requires SQLAlchemy. "
+                "Install it with: pip install 'heldout[postgres]'"
+            ) from None
         return storage_at(where, read_only=read_only)
     if isinstance(where, str | os.PathLike) and os.fspath(where):
         return SqliteFile(file_of(where), read_only=read_only)

@@ -21,8 +21,6 @@ from heldout.kernel.ledger.records import (
     tampered,
 )
 
-__all__ = ["ADDED_LATER", "NAMES", "SCHEMA_VERSION", "Connection", "Cursor", "Tables"]
-
 SCHEMA_VERSION: Final = 2
 _PAGE: Final = 1000  # entries that are in memory at once while a ledger is walked
 

@@ -22,8 +22,6 @@ from heldout.kernel.ledger.records import Identity, first_hash, tampered
 from heldout.kernel.ledger.storage import Storage
 from heldout.kernel.ledger.tables import Tables
 
-__all__ = ["Watch", "Witness", "WitnessFile"]
-
 T = TypeVar("T")
 
 _SLOT: Final = 256  # bytes

@@ -16,8 +16,6 @@ from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.noise.source import below, plus_discrete_laplace
 from heldout.kernel.statistic import Sealed
 
-__all__ = ["NoiseShare"]
-
 
 @dataclass(frozen=True)
 class DiscreteLaplace(Primitive):

@@ -15,8 +15,6 @@ from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Mechanism, Primitive, unseal
 from heldout.kernel.statistic import Sealed
 
-__all__ = ["EachGroup", "each_group", "split_groups"]
-
 
 @dataclass(frozen=True)
 class Disjoint(Primitive):

@@ -14,8 +14,6 @@ from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Content, unseal
 from heldout.kernel.statistic import Sealed
 
-__all__ = ["baseline_noise", "shown_as_it_is"]
-
 
 def shown_as_it_is(sealed: Sealed[Content]) -> Content:
     """The exact statistic. Not private."""

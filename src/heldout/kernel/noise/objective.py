@@ -16,8 +16,6 @@ from heldout.kernel.noise.selection import folded, unbounded_noise
 from heldout.kernel.noise.source import below
 from heldout.kernel.statistic import Sealed
 
-__all__ = ["Minimiser", "ObjectivePerturbation", "even_noise"]
-
 Minimiser = Callable[[Any], Any]
 """Noise in lattice steps -> the minimum without its linear part, in lattice steps."""
 

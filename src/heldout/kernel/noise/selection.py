@@ -20,8 +20,6 @@ from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.noise.source import below
 from heldout.kernel.statistic import Sealed
 
-__all__ = ["AboveBar", "NoisyTopK", "PermuteAndFlip", "Prepaid", "secret_of"]
-
 _LEAST, _MOST = -(2**63), 2**63 - 1  # where OpenDP's integers end
 
 

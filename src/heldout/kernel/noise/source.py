@@ -17,16 +17,6 @@ from contextvars import ContextVar
 from secrets import SystemRandom
 from typing import Protocol
 
-__all__ = [
-    "OperatingSystem",
-    "Randomness",
-    "Source",
-    "below",
-    "plus_discrete_laplace",
-    "random_bytes",
-    "using",
-]
-
 Randomness = Callable[[int], bytes]
 """So many random bytes."""
 

@@ -24,8 +24,6 @@ from heldout.questions.answers import Answered
 from heldout.questions.ranking.release import AucRelease, TieBound
 from heldout.questions.registry import places, section_name
 
-__all__ = ["REMARKS", "answers_page", "page", "precision_recall_page"]
-
 SCHEMA = 2
 """Since 2, sections go by the kinds of their questions."""
 

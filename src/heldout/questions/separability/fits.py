@@ -191,14 +191,39 @@ def mean_squared_propensity(scores: Floats, is_true: Bools) -> float:
     return float((away[is_true].mean() + away[~is_true].mean()) / 2)
 
 
+ROC_POINTS: Final = 200
+
+
+@dataclass(frozen=True)
+class Roc:
+    """Share of true rows against share of privatized rows that are called true."""
+
+    fpr: tuple[float, ...]
+    tpr: tuple[float, ...]
+
+    @classmethod
+    def of(cls, scores: Any, is_true: Any) -> "Roc":
+        thresholds = np.unique(scores)[::-1]
+        if len(thresholds) > ROC_POINTS:
+            picked = np.unique(np.linspace(0, len(thresholds) - 1, ROC_POINTS).round().astype(int))
+            thresholds = thresholds[picked]
+        shares = []
+        for side in (~is_true, is_true):
+            ordered = np.sort(scores[side])
+            above = len(ordered) - np.searchsorted(ordered, thresholds, side="left")
+            shares.append((0.0, *(above / len(ordered)).tolist()))
+        return cls(*shares)
+
+
 NAME: Final = "random forest on held-out rows"
 TREES: Final = 100
 LEAF: Final = 3
+LEAST_P_VALUE: Final = 1e-6
 MOST_ROWS: Final = 20_000
 """Of both tables together; more are thinned at random, so that it takes seconds."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ensemble:
     """Holds the forest's scores of the rows that it was not fitted to."""
 
@@ -208,6 +233,12 @@ class Ensemble:
     auc: float
     score: float
     """The rank sum in standard deviations; standard normal if the tables are alike."""
+    roc: Roc | None = None
+    """Of the rows held out."""
+    fit: Fit | None = None
+    """The forest, with its scores of the rows held out."""
+    tested: NDArray[np.intp] | None = None
+    """Which rows are held out: the true ones first."""
 
     @property
     def value(self) -> float:
@@ -216,10 +247,13 @@ class Ensemble:
 
     @property
     def p_value(self) -> float:
-        """The chance of such a rank sum, or a larger one, if the tables are alike."""
+        """The chance of such a rank sum, or a larger one, if the tables are alike.
+
+        By the normal law, which is not believed further out than `LEAST_P_VALUE`.
+        """
         from scipy.special import ndtr
 
-        return float(ndtr(-self.score))
+        return max(float(ndtr(-self.score)), LEAST_P_VALUE)
 
     def interval(self, level: float = 0.95) -> Interval:
         """By the binomial spread of either side, Agresti and Coull's."""
@@ -270,6 +304,9 @@ def fit_forest(features: Floats, is_true: Bools, *, seed: int) -> Ensemble | Non
         rows=(n, m),
         auc=area,
         score=_standardised(area, scores, n, m),
+        roc=Roc.of(scores, truth),
+        fit=Fit(model=forest, accuracy=balanced_accuracy(called, truth), scores=scores),
+        tested=test,
     )
 
 

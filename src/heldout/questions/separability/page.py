@@ -16,7 +16,8 @@ from heldout.drawing.chart import (
     records,
 )
 from heldout.drawing.page import rendered
-from heldout.questions.separability.deep_dive import BINS, DeepDive, Grouping
+from heldout.questions.separability.deep_dive import BINS, DeepDive, Grouping, Histogram
+from heldout.questions.separability.fits import NAME
 from heldout.questions.separability.result import CUSTODIAN_ONLY, WHY_CUSTODIAN, Separability
 
 SIDES = {"true": PALETTE[0], "privatized": PALETTE[1]}
@@ -26,10 +27,10 @@ NAME_LENGTH = 28
 
 
 def roc_figure(result: Separability) -> Figure:
-    """Both fits in one picture: the first on the true labels, the other on shuffled ones."""
+    """The headline's classifier first, then the paper's fits on true and on shuffled labels."""
     points = [
         {"fit": name, **record}
-        for name, curve in result.roc.items()
+        for name, curve in result.curves.items()
         for record in records(x=curve.fpr, y=curve.tpr)
     ]
     ends, dashed = [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}], {"strokeDash": [4, 3]}
@@ -41,18 +42,24 @@ def roc_figure(result: Separability) -> Figure:
         x=Numbers("Privatized rows called true"),
         y=Numbers("True rows called true"),
         title="ROC curves of the separator",
-        colours=dict(zip(result.roc, PALETTE, strict=False)),
+        colours=dict(zip(result.curves, PALETTE, strict=False)),
     )
     says = (
         f"Accuracy {result.accuracy:.2f} on true labels, "
         f"{result.shuffled_accuracy:.2f} on shuffled."
     )
-    return Figure(
-        chart.svg(says=says),
+    ratio = (
         "ROC curves of the classifier on the true labels and on shuffled ones, both on the rows "
         "that it was fitted to. How far the second curve lies above the diagonal is overfitting; "
-        "the score divides by it.",
+        "the score divides by it."
     )
+    if result.stronger is not None:
+        says = f"Accuracy {(1 + result.value) / 2:.2f} on rows held out."
+        ratio = (
+            f"The {NAME}, whose number the headline is; beside it the {result.classifier} of the "
+            "paper's ratio, on the rows that it was fitted to, with true and with shuffled labels."
+        )
+    return Figure(chart.svg(says=says), ratio)
 
 
 def probability_figure(dive: DeepDive) -> Figure:
@@ -114,6 +121,41 @@ def clue_figures(dive: DeepDive) -> list[Figure]:
     ]
 
 
+def histogram_figures(dive: DeepDive) -> list[Figure]:
+    """Return the values that tell most, true beside privatized."""
+    return [_side_by_side(histogram) for histogram in dive.histograms]
+
+
+def _side_by_side(histogram: Histogram) -> Figure:
+    bars: list[dict[str, Any]] = []
+    for place, (side, shares) in enumerate(
+        {"true": histogram.true, "privatized": histogram.privatized}.items()
+    ):
+        for low, high, share in zip(histogram.edges, histogram.edges[1:], shares, strict=False):
+            middle = (low + high) / 2
+            ends = (low, middle) if place == 0 else (middle, high)
+            bars.append(
+                {"side": side, "low": ends[0], "high": ends[1], "foot": 0.0, "share": share}
+            )
+    most = max((bar["share"] for bar in bars), default=1.0)
+    name = shortened(histogram.name)
+    chart = Chart(
+        [Layer("rect", bars, "low", "foot", "high", "share", color=Field("side"))],
+        x=Numbers(name, histogram.edges[0], histogram.edges[-1]),
+        y=Numbers("Share of rows", 0.0, most * 1.05, form=".0%"),
+        title=f"{name}, side by side",
+        width=260,
+        height=180,
+        colours=SIDES,
+    )
+    apart = sum(abs(a - b) for a, b in zip(histogram.true, histogram.privatized, strict=True)) / 2
+    return Figure(
+        chart.svg(says=f"{apart:.0%} of the rows would have to move for the two to agree."),
+        f"{name}: true and privatized rows by value. {apart:.0%} of the rows would have to move "
+        "for the two to agree.",
+    )
+
+
 def group_figure(grouping: Grouping) -> Figure:
     """The groups whose privatized rows look least true."""
     dots: list[dict[str, Any]] = [
@@ -171,7 +213,7 @@ def page(result: Separability, *, level: float = 0.95) -> str:
         level=level,
         between=lambda ends: f"{ends[0]:.3f} to {ends[1]:.3f}",
         drawn=[roc_figure(result), probability_figure(dive)],
-        clue_figures=clue_figures(dive),
+        clue_figures=[*clue_figures(dive), *histogram_figures(dive)],
         clues=[
             (
                 clue.name,

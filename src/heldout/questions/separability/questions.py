@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, Final
@@ -14,13 +14,17 @@ import numpy as np
 from heldout.arrays import Bools, Floats, Ints
 from heldout.data.two_tables import Table, Truth, TruthRows, names_of, number_array
 from heldout.errors import ArgumentError
-from heldout.kernel.door import Drawn, Request
+from heldout.kernel.door import Booked, Drawn, Request, Staged, Step
 from heldout.kernel.noise.disjoint import Disjoint
 from heldout.questions import Question
-from heldout.questions.base import Rule
+from heldout.questions.base import OneOf, Rule
+from heldout.questions.separability.pairs import SignProducts, Signs, columns_for, with_constant
 from heldout.questions.separability.separator import (
+    COLUMNS,
+    PAIRS,
     Recipe,
     SeparabilityRelease,
+    Separated,
     Separator,
     called_true,
     power_of_two,
@@ -29,6 +33,7 @@ from heldout.questions.worst_cases import Column, Pair, WorstCase, declare_rows,
 
 __all__ = ["Separability", "as_columns"]
 
+BOTH: Final = "both"
 FLATTEST, STEEPEST = Fraction(1, 2**12), Fraction(1)
 PARTS = ("numbers", "texts")
 
@@ -123,25 +128,38 @@ class Separability(Question[SeparabilityRelease]):
             }
         },
     )
+    rules = 2
+    """Since 2 it sees pairs of columns as well."""
+    known_rules = (1, 2)
     privatized: Annotated[
         Mapping[str, Any],
         Columns(),
         "The public copy, as columns of numbers and of texts; typed, it is a file, such as "
         "copy.csv without=id,name codes=area.",
     ]
+    sees: Annotated[
+        str,
+        OneOf((BOTH, COLUMNS, PAIRS)),
+        "Look at single columns, at which columns go together, or with half of epsilon at each.",
+    ] = BOTH
 
     @classmethod
     def worst_cases(cls) -> tuple[WorstCase, ...]:
-        case = WorstCase(
-            pairs=_PAIRS,
-            fields={"privatized": {"numbers": _PUBLIC}},
-            make=_truth,
-            read=_seen,
-            epsilon="4",
-            note="the separator and the rows that it calls true, jointly",
-            why="an answer takes long: few of them",
+        note = "the separator and the rows that it calls true, jointly"
+        why = "an answer takes long: few of them"
+        return tuple(
+            WorstCase(
+                name=name,
+                pairs=_PAIRS,
+                fields={"privatized": {"numbers": _PUBLIC}, "sees": sees},
+                make=_truth,
+                read=_seen,
+                epsilon="4",
+                note=note,
+                why=why,
+            )
+            for name, sees in (("", COLUMNS), ("pairs", PAIRS))
         )
-        return (case,)
 
     @cached_property
     def table(self) -> Table:
@@ -167,46 +185,115 @@ class Separability(Question[SeparabilityRelease]):
         recipe = Recipe.of(self.table)
         return recipe, *recipe.vectors(self.table)
 
-    def request(self, about: TruthRows) -> Request:
+    def request(self, about: TruthRows) -> Request | Staged:
         if (about.numbers, about.texts) != (tuple(self.table.numbers), tuple(self.table.texts)):
             raise ArgumentError(
                 "privatized must have the columns that the truth was opened with, in their order."
             )
-        recipe, vectors, out = self._recipe
+        steps = self._steps(about)
+        parameters: dict[str, Any] = {}
+        for step in steps.values():
+            parameters |= step.statistic.parameters
+        parameters["privatized_rows"] = self.table.rows
+        public = {name: self._public(step.statistic) for name, step in steps.items()}
+        if len(steps) == 1:
+            [step] = steps.values()
+            return Request(
+                "separability", step.statistic, step.mechanism, parameters, reading=public
+            )
+        return Staged(
+            name="separability",
+            steps={name: Booked.of(step) for name, step in steps.items()},
+            parameters=parameters,
+            claim="joint-separability",
+            description={name: step.mechanism.describe() for name, step in steps.items()},
+            reading=(steps, public),
+        )
+
+    def _steps(self, about: TruthRows) -> dict[str, Any]:
+        """Return what is drawn, by what it sees; of public facts alone."""
         rows = about.rows
         if rows is None:  # of another copy than the truth was opened beside, with fewer rows, too
             rows = max(self.table.rows, about.expected_rows or 0)
         expected, moved = max(1, rows // 2), about.protection.rows_moved
-        statistic = Separator(
+        asked = COLUMNS if self.rules == 1 else self.sees
+        sees = (COLUMNS, PAIRS) if asked == BOTH else (asked,)
+        if PAIRS in sees:
+            price = self.price / len(sees)
+            products = self._products(columns_for(price, moved=moved, expected=expected), expected)
+            if products.row == 0 and asked == PAIRS:
+                raise ArgumentError("privatized must have two columns that vary, to see pairs.")
+            sees = sees if products.row else (COLUMNS,)
+        steps: dict[str, Any] = {}
+        for name in sees:
+            price = self.price / len(sees)
+            statistic: Any = (
+                self._separator(price, moved, expected) if name == COLUMNS else products
+            )
+            steps[name] = Step(statistic, _mechanism(statistic, price, moved))
+        return steps
+
+    def _separator(self, price: Fraction, moved: int, expected: int) -> Separator:
+        recipe, vectors, out = self._recipe
+        return Separator(
             recipe=recipe,
             numbers=tuple(self.table.numbers),
             texts=tuple(self.table.texts),
             public=vectors[~out],
             expected=expected,
-            ridge=ridge_for(self.price, moved=moved, expected=expected, dimension=vectors.shape[1]),
+            ridge=ridge_for(price, moved=moved, expected=expected, dimension=vectors.shape[1]),
         )
-        step = float(statistic.step)
 
-        def count(answer: Ints, rows: Floats) -> Ints:
-            return called_true(answer * step, rows)
-
-        mechanism = Disjoint(
-            epsilon=self.price,
-            moved=moved,
-            first_row=statistic.row,
-            first_slack=statistic.slack,
-            dimensions=(statistic.dimension, 2),
-            then=count,
+    def _products(self, columns: int, expected: int) -> SignProducts:
+        whole = SignProducts(
+            signs=Signs.of(self.table, most=columns),
+            numbers=tuple(self.table.numbers),
+            texts=tuple(self.table.texts),
+            public=np.zeros((0, 0), dtype=np.int64),
+            expected=expected,
         )
-        parameters = {
-            "ridge": str(statistic.ridge),
-            "features": statistic.dimension,
-            "privatized_rows": self.table.rows,
-        }
-        return Request("separability", statistic, mechanism, parameters, reading=vectors[out])
+        products, out = whole.halves(self.table)
+        return replace(whole, public=products[~out])
+
+    def _public(self, statistic: Any) -> Floats:
+        """Return the features of the privatized rows that are held out."""
+        if isinstance(statistic, Separator):
+            _, vectors, out = self._recipe
+            return vectors[out]
+        products, out = statistic.halves(self.table)
+        return with_constant(products[out])
 
     def read(self, drawn: Drawn) -> SeparabilityRelease:
-        return SeparabilityRelease(drawn, public=drawn.request.reading)
+        request = drawn.request
+        if isinstance(request, Request):
+            [(name, public)] = request.reading.items()
+            only = Separated(request.statistic, _disjoint(request), drawn.values, public)
+            return SeparabilityRelease(drawn, parts={name: only})
+        steps, public = request.reading
+        parts = {
+            name: Separated(step.statistic, step.mechanism, drawn.values[name], public[name])
+            for name, step in steps.items()
+        }
+        return SeparabilityRelease(drawn, parts=parts)
+
+
+def _disjoint(request: Request) -> Disjoint:
+    assert isinstance(request.mechanism, Disjoint)
+    return request.mechanism
+
+
+def _mechanism(statistic: Any, price: Fraction, moved: int) -> Disjoint:
+    def count(answer: Ints, rows: Floats) -> Ints:
+        return called_true(statistic.coefficients(answer), rows)
+
+    return Disjoint(
+        epsilon=price,
+        moved=moved,
+        first_row=statistic.row,
+        first_slack=statistic.slack,
+        dimensions=(len(statistic.features) - isinstance(statistic, SignProducts), 2),
+        then=count,
+    )
 
 
 def ridge_for(price: Fraction, *, moved: int, expected: int, dimension: int) -> Fraction:
@@ -262,13 +349,16 @@ def _seen(pair: Pair, release: SeparabilityRelease) -> list[float]:
     """
     released = numbers(release)
     weights = np.array(list(release.coefficients.values()))
-    recipe = release._statistic.recipe
+    statistic = release._stronger.statistic
 
     def side(rows: Mapping[str, Any], those: slice) -> tuple[Floats, Bools]:
         columns = {name: np.array(rows[name][those]) for name in _PUBLIC}
         keys = rows["u"][those]
-        vectors, out = recipe.vectors(Table(columns, {}, {}, rows=len(keys)), keys)
-        return vectors, out
+        table = Table(columns, {}, {}, rows=len(keys))
+        if isinstance(statistic, Separator):
+            return statistic.recipe.vectors(table, keys)
+        products, out = statistic.halves(table, keys)
+        return with_constant(products), out
 
     others, out = side(pair.first, slice(-1))
     left = np.array(released[-2:]) - called_true(weights, others[out])

@@ -12,11 +12,10 @@ import numpy as np
 from heldout.drawing.page import card, write_page
 from heldout.intervals.measure import Interval, checked_level
 from heldout.questions.separability.deep_dive import DeepDive
-from heldout.questions.separability.fits import NAME, Ensemble
+from heldout.questions.separability.fits import NAME, Ensemble, Roc
 
 CUSTODIAN_ONLY = "for the custodian only"
 WHY_CUSTODIAN = "computed on the ground truth without noise; do not publish"
-ROC_POINTS = 200
 SEEN = 0.025
 """Of the forest's p-value: with the 2.5% of the ratio's interval, alike tables are told apart by
 chance in at most one of twenty pairs."""
@@ -34,27 +33,6 @@ class Numbers:
     propensity: float | None
     propensity_shuffled: float | None
     rows: tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Roc:
-    """Share of true rows against share of privatized rows that are called true."""
-
-    fpr: tuple[float, ...]
-    tpr: tuple[float, ...]
-
-    @classmethod
-    def of(cls, scores: Any, is_true: Any) -> "Roc":
-        thresholds = np.unique(scores)[::-1]
-        if len(thresholds) > ROC_POINTS:
-            picked = np.unique(np.linspace(0, len(thresholds) - 1, ROC_POINTS).round().astype(int))
-            thresholds = thresholds[picked]
-        shares = []
-        for side in (~is_true, is_true):
-            ordered = np.sort(scores[side])
-            above = len(ordered) - np.searchsorted(ordered, thresholds, side="left")
-            shares.append((0.0, *(above / len(ordered)).tolist()))
-        return cls(*shares)
 
 
 @dataclass(frozen=True)
@@ -141,6 +119,11 @@ class Separability:
         return forest
 
     @property
+    def headline_classifier(self) -> str:
+        """Return whose number `value` is."""
+        return self.classifier if self.stronger is None else NAME
+
+    @property
     def value(self) -> float:
         """That of the stronger."""
         return self.paper_value if self.stronger is None else self.stronger.value
@@ -189,11 +172,27 @@ class Separability:
     def p_value(self) -> float:
         """The share of labellings, the true one among them, that are fitted at least as well.
 
-        With the forest beside it twice the smaller of the two, as either may find something.
+        With the forest beside it twice the smaller of the two, as either may find something, and
+        never less than the shuffles can show (`least_p_value`).
         """
         shuffled = np.array(self.numbers.shuffled)
         own = float(1 + (shuffled >= self.accuracy).sum()) / (1 + len(shuffled))
-        return own if self.ensemble is None else min(1.0, 2 * min(own, self.ensemble.p_value))
+        if self.ensemble is None:
+            return own
+        return min(1.0, max(self.least_p_value, 2 * min(own, self.ensemble.p_value)))
+
+    @property
+    def least_p_value(self) -> float:
+        """One over the shuffles and 1."""
+        return 1 / (1 + len(self.numbers.shuffled))
+
+    @property
+    def curves(self) -> dict[str, Roc]:
+        """The ROC curves of the headline's classifier first, then those of the paper's fits."""
+        if self.stronger is None or self.stronger.roc is None:
+            return self.roc
+        of_ratio = {f"{self.classifier}, {name}": curve for name, curve in self.roc.items()}
+        return {NAME: self.stronger.roc, **of_ratio}
 
     @property
     def cross_validated(self) -> CrossValidated | None:
@@ -256,8 +255,9 @@ class Separability:
             return (
                 f"Separability {self.value:.2f} (95% interval {low:.2f} to {high:.2f}): a {NAME} "
                 f"tells true from privatized rows with accuracy {(1 + self.value) / 2:.2f}, "
-                f"against 0.50 by chance (p {self.p_value:.2g}); a {self.classifier}, which sees "
-                f"each column by itself, reaches {self.paper_value:.2f}. {self.verdict}"
+                f"against 0.50 by chance (p {self.p_value:.2g} with {len(self.ratios)} shuffles); "
+                f"the paper's ratio, of a {self.classifier}, which sees each column by itself, is "
+                f"{self.paper_value:.2f}. {self.verdict}"
             )
         return (
             f"Separability {self.value:.2f} (95% interval {low:.2f} to {high:.2f}): a "
@@ -284,6 +284,7 @@ class Separability:
             "spread": self.spread,
             "ceiling": self.ceiling,
             "p_value": self.p_value,
+            "least_p_value": self.least_p_value,
             "sentence": self.snapshot,
             "classifier": self.classifier,
             "accuracy": self.accuracy,
@@ -311,7 +312,7 @@ class Separability:
             "features": self.features,
             "roc": {
                 name: {"fpr": list(curve.fpr), "tpr": list(curve.tpr)}
-                for name, curve in self.roc.items()
+                for name, curve in self.curves.items()
             },
             "deep_dive": self.deep_dive.as_dict(),
         }

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -26,6 +27,7 @@ from heldout.kernel import Budget, Ledger, exact
 from heldout.questions.separability.deep_dive import DeepDive, Encoding
 from heldout.questions.separability.fits import (
     Fit,
+    Roc,
     auc,
     choose,
     fit,
@@ -34,9 +36,10 @@ from heldout.questions.separability.fits import (
     mean_squared_propensity,
     no_fit,
 )
+from heldout.questions.separability.questions import BOTH as EVERYTHING
 from heldout.questions.separability.questions import Separability as SeparabilityQuestion
 from heldout.questions.separability.questions import as_columns
-from heldout.questions.separability.result import Numbers, Roc, Separability
+from heldout.questions.separability.result import Numbers, Separability
 from heldout.questions.separability.separator import SeparabilityRelease
 from heldout.questions.session import Epsilon, PrivateSession
 
@@ -144,7 +147,7 @@ def separability(
         propensity_shuffled=float(np.mean(propensities)) if chosen.probabilities else None,
         rows=(true.rows, private.rows),
     )
-    return Separability(
+    result = Separability(
         numbers=numbers,
         ensemble=ensemble,
         classifier=chosen.name,
@@ -159,18 +162,46 @@ def separability(
             true, private, encoding=encoding, fit=real, features=features, is_true=is_true
         ),
     )
+    return result if result.stronger is None else _by_forest(result, true, private, encoding)
+
+
+def _by_forest(
+    result: Separability, true: Table, private: Table, encoding: Encoding
+) -> Separability:
+    """Look into the rows that the forest was not fitted to, where the headline is the forest's."""
+    forest = result.stronger
+    assert forest is not None
+    assert forest.fit is not None
+    assert forest.tested is not None
+    count = forest.rows[0]
+    sides = (
+        chosen_rows(true, forest.tested[:count]),
+        chosen_rows(private, forest.tested[count:] - true.rows),
+    )
+    dive = DeepDive.of(
+        *sides,
+        encoding=encoding,
+        fit=forest.fit,
+        features=np.concatenate([encoding.matrix(side) for side in sides]),
+        is_true=np.arange(len(forest.tested)) < count,
+    )
+    return replace(result, deep_dive=replace(dive, hints=result.deep_dive.hints))
 
 
 def thinned(table: Table, other: Table, rng: Any) -> Table:
     """As many rows as the other table, chosen at random, if it has more."""
     if table.rows <= other.rows:
         return table
-    chosen = np.sort(rng.choice(table.rows, other.rows, replace=False))
+    return chosen_rows(table, np.sort(rng.choice(table.rows, other.rows, replace=False)))
+
+
+def chosen_rows(table: Table, places: NDArray[np.intp]) -> Table:
+    """Return these rows of a table."""
 
     def pick(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        return {name: values[chosen] for name, values in columns.items()}
+        return {name: values[places] for name, values in columns.items()}
 
-    return Table(pick(table.numbers), pick(table.texts), pick(table.groups), rows=other.rows)
+    return Table(pick(table.numbers), pick(table.texts), pick(table.groups), rows=len(places))
 
 
 def one_thread() -> AbstractContextManager[object]:
@@ -206,6 +237,7 @@ def private_separability(
     epsilon: Epsilon,
     ignore: str | Sequence[str] | None = None,
     categorical: str | Sequence[str] | None = None,
+    sees: str = EVERYTHING,
     budget: Budget | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     account: str | None = None,
@@ -216,14 +248,15 @@ def private_separability(
     Half of the true rows train a logistic regression, which is released with noise; how many of
     the other half it calls true is released with noise as well. A row is in one half only, so the
     two answers together cost `epsilon` once. Chance is 0: no shuffled fit is needed on rows held
-    out. The noise weakens the separator, so a better one may exist: the value says that the data
-    can be told apart at least so well.
+    out. A second separator, released the same way, looks at which columns go together; each gets
+    half of `epsilon`, and the value is that of the stronger. `sees` may name one of them alone,
+    "columns" or "pairs". The value is a lower bound: another separator may tell more.
 
     The privatized table must be public already: its rows, ranges and categories are used freely.
     Without `budget` the ledger's own is used, or for a ledger in memory exactly `epsilon`;
     `account` names the registered account that pays.
 
-    Claim:       pure DP, epsilon.                                     [claim: separability]
+    Claim:       pure DP, epsilon.               [claim: separability], [claim: joint-separability]
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(5)
@@ -252,7 +285,7 @@ def private_separability(
     if budget is None and ledger is None:
         budget = Budget(epsilon=price)
     session = PrivateSession(dataset, budget=budget, ledger=ledger, account=account)
-    asked = SeparabilityQuestion(epsilon=price, privatized=as_columns(private))
+    asked = SeparabilityQuestion(epsilon=price, privatized=as_columns(private), sees=sees)
     released: SeparabilityRelease = session.ask(asked)
     return released
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -25,6 +25,8 @@ from heldout.questions.features.plans import logistic
 
 __all__ = ["SeparabilityRelease"]
 
+COLUMNS, PAIRS = "columns", "pairs"
+"""What a separator sees."""
 MOST_CATEGORIES = 200
 OTHER, MISSING = "other", "missing"
 FARTHEST = 3.0  # standard deviations
@@ -220,6 +222,19 @@ class Separator(Statistic[tuple[Ints, Floats]]):
     def dimension(self) -> int:
         return int(self.public.shape[1])
 
+    @property
+    def features(self) -> tuple[str, ...]:
+        return self.recipe.features
+
+    def coefficients(self, answer: Ints) -> Floats:
+        """Return the separator of a noisy answer."""
+        return np.asarray(answer * float(self.step), dtype=np.float64)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Return what the booking says of it."""
+        return {"ridge": str(self.ridge), "features": self.dimension}
+
     def body(self) -> str:
         columns = [f"c{index}" for index in range(len(self.numbers) + len(self.texts))]
         return f"SELECT {', '.join([*columns, 'split_key'])}\nFROM evaluated"
@@ -337,22 +352,20 @@ def chunks(rows: Floats) -> list[Floats]:
     return [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]
 
 
-class SeparabilityRelease(Release):
-    """A noisy separator, and how well it tells rows apart that it was not trained on."""
+class Separated:
+    """One released separator, and how well it tells rows apart that it was not trained on."""
 
-    def __init__(self, drawn: Drawn, *, public: Floats) -> None:
-        super().__init__(drawn)
-        statistic, mechanism = drawn.request.statistic, drawn.request.mechanism
-        assert isinstance(statistic, Separator)
-        assert isinstance(mechanism, Disjoint)
-        answer, counts = drawn.values
-        self.coefficients = dict(
-            zip(statistic.recipe.features, (answer * float(statistic.step)).tolist(), strict=True)
-        )
-        """The released separator; positive speaks for the truth. Noisy, and free to use."""
-        self._statistic = statistic
-        self._called = called_true(answer * float(statistic.step), public)
-        self._recall = Ratio(
+    def __init__(
+        self, statistic: Any, mechanism: Disjoint, values: tuple[Ints, Ints], public: Floats
+    ) -> None:
+        answer, counts = values
+        coefficients = statistic.coefficients(answer)
+        self.statistic, self.values = statistic, values
+        self.coefficients = dict(zip(statistic.features, coefficients.tolist(), strict=True))
+        wrong, right = (int(count) for count in called_true(coefficients, public))
+        self.rows, self.right = wrong + right, right
+        self.share = right / max(self.rows, 1)
+        self.recall = Ratio(
             counts=NoisyCounts(
                 estimate=np.asarray(counts, dtype=float),
                 spread=np.eye(2),
@@ -362,24 +375,70 @@ class SeparabilityRelease(Release):
             denominator=np.array([1.0, 1.0]),
         )
 
+    @property
+    def value(self) -> float:
+        return self.recall.value + self.share - 1
+
+    def called_privatized(self, level: float) -> Interval:
+        return _wilson(self.right, self.rows, level)
+
+    def noise_interval(self, level: float) -> Interval:
+        low, high = self.recall.noise_interval(level)
+        return (low + self.share - 1, high + self.share - 1)
+
+    def interval(self, level: float) -> Interval:
+        # Each side gets half of the error, so that both hold together at the level.
+        side = (1 + level) / 2
+        (low, high), (least, most) = self.recall.interval(side), self.called_privatized(side)
+        return (low + least - 1, high + most - 1)
+
+
+class SeparabilityRelease(Release):
+    """Noisy separators, and how well the best of them tells rows apart that none was trained on.
+
+    It is a lower bound: a separator that sees more may tell more.
+    """
+
+    def __init__(self, drawn: Drawn, *, parts: Mapping[str, Separated]) -> None:
+        super().__init__(drawn)
+        self._parts = parts
+        self._stronger = max(parts.values(), key=lambda part: part.value)
+
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """The released separator, of single columns if it was asked for; positive speaks for the
+        truth. Noisy, and free to use."""
+        return next(iter(self._parts.values())).coefficients
+
+    @property
+    def sees(self) -> str:
+        """Return which differences could be seen, and that there may be others."""
+        pairs = self._parts.get(PAIRS)
+        seen = []
+        if COLUMNS in self._parts:
+            seen.append("in single columns")
+        if pairs is not None:
+            seen.append(f"in which of {len(pairs.statistic.signs.columns)} columns go together")
+        blind = "" if pairs is not None else " That columns no longer go together it cannot see."
+        return (
+            f"A lower bound: it sees differences {' and '.join(seen)}, and another classifier may "
+            f"see more.{blind}"
+        )
+
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        wrong, right = (int(count) for count in self._called)
-        share = right / max(wrong + right, 1)
-        recall = self._recall
+        parts, best = list(self._parts.values()), self._stronger
 
-        def public(level: float) -> Interval:
-            return _wilson(right, wrong + right, level)
+        def shared(level: float) -> float:
+            """With this level for each, all parts hold at the level."""
+            return 1 - (1 - level) / len(parts)
 
-        def noise(level: float) -> Interval:
-            low, high = recall.noise_interval(level)
-            return (low + share - 1, high + share - 1)
+        def largest(ends: str) -> Callable[[float], Interval]:
+            def interval(level: float) -> Interval:
+                intervals = [getattr(part, ends)(shared(level)) for part in parts]
+                return max(low for low, _ in intervals), max(high for _, high in intervals)
 
-        def full(level: float) -> Interval:
-            # Each side gets half of the error, so that both hold together at the level.
-            side = (1 + level) / 2
-            (low, high), (least, most) = recall.interval(side), public(side)
-            return (low + least - 1, high + most - 1)
+            return interval
 
         def halved(make: Callable[[float], Interval]) -> Callable[[float], Interval]:
             def half(level: float) -> Interval:
@@ -388,42 +447,60 @@ class SeparabilityRelease(Release):
 
             return half
 
-        value, terms = recall.value + share - 1, self.terms
-        return {
-            "separability": Measure(
-                value, name="separability", terms=terms, noise_interval=noise, interval=full
-            ),
-            "accuracy": Measure(
-                (1 + value) / 2,
-                name="accuracy",
-                terms=terms,
-                noise_interval=halved(noise),
-                interval=halved(full),
-            ),
-            "true rows called true": Measure(
+        def measure(
+            name: str, value: float, noise: Callable[[float], Interval], full: Any
+        ) -> dict[str, Measure]:
+            made = Measure(value, name=name, terms=self.terms, noise_interval=noise, interval=full)
+            return {name: made}
+
+        noise, full = largest("noise_interval"), largest("interval")
+        recall, share = best.recall, best.share
+        measures = {
+            **measure("separability", best.value, noise, full),
+            **measure("accuracy", (1 + best.value) / 2, halved(noise), halved(full)),
+            **measure(
+                "true rows called true",
                 recall.value,
-                name="true rows called true",
-                terms=terms,
-                noise_interval=recall.noise_interval,
-                interval=recall.interval,
+                lambda level: recall.noise_interval(shared(level)),
+                lambda level: recall.interval(shared(level)),
             ),
-            "privatized rows called privatized": Measure(
+            **measure(
+                "privatized rows called privatized",
                 share,
-                name="privatized rows called privatized",
-                terms=terms,
-                noise_interval=lambda level: (share, share),
-                interval=public,
+                lambda level: (share, share),
+                lambda level: best.called_privatized(shared(level)),
             ),
         }
+        if len(parts) > 1:
+            for name, part in self._parts.items():
+                own = f"separability by {name}"
+                measures |= measure(own, part.value, part.noise_interval, part.interval)
+        return measures
 
-    def _noisy(self) -> dict[str, list[int]]:
-        answer, counts = self._drawn.values
-        return {"coefficients": answer.tolist(), "called": counts.tolist()}
+    def __str__(self) -> str:
+        return f"{self.headline}. {self.sees}"
+
+    def _lead(self) -> str:
+        return f"{super()._lead()}. {self.sees}"
+
+    def _noisy(self) -> dict[str, Any]:
+        drawn = {
+            name: dict(
+                zip(("coefficients", "called"), (v.tolist() for v in part.values), strict=True)
+            )
+            for name, part in self._parts.items()
+        }
+        return drawn if len(drawn) > 1 else next(iter(drawn.values()))
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         content = super().as_dict(level)
-        content["lattice"] = str(self._statistic.step)
+        content["lower_bound"], content["sees"] = True, self.sees
+        first = next(iter(self._parts.values())).statistic
+        if isinstance(first, Separator):
+            content["lattice"] = str(first.step)
         content["coefficients"] = self.coefficients
+        if len(self._parts) > 1:
+            content["pairs"] = self._parts[PAIRS].coefficients
         return content
 
 
