@@ -112,6 +112,12 @@ POST    /evaluations/{{identity}}/cancel             analyst
 GET     /compare                                   analyst
 GET     /register                                  custodian
 POST    /register                                  custodian
+POST    /register/upload                           custodian
+GET     /register/{{identity}}                       custodian
+POST    /register/{{identity}}/source                custodian
+POST    /register/{{identity}}/discard               custodian
+POST    /register/{{identity}}/{{step}}                custodian
+POST    /datasets/{{name}}/again                     custodian
 POST    /datasets/{{name}}/grants                    custodian
 POST    /datasets/{{name}}/grants/{{analyst}}          custodian
 POST    /datasets/{{name}}/grants/{{analyst}}/revoke   custodian
@@ -186,6 +192,7 @@ def call(site: Any, method: str, path: str, *, token: str | None, held: str = ""
     values = {
         "name": held or ("nobody" if ending else "readmissions"),
         "analyst": "bert",
+        "step": "outcome",
         "identity": "nothing" if ending and not held else site.own.get(kind, "nothing"),
     }
     filled = re.sub(r"\{(\w+)\}", lambda found: values[found[1]], path)
@@ -372,6 +379,7 @@ def open_page(site: Any, browser: Any, method: str, path: str, **form: str) -> A
     values = {
         "name": "readmissions" if method == "GET" else "nothing",
         "analyst": "nobody",
+        "step": "outcome",
         "identity": site.own.get(kind, "nothing") if method == "GET" else "nothing",
     }
     filled = re.sub(r"\{(\w+)\}", lambda found: values[found[1]], path)

@@ -22,6 +22,7 @@ from heldout.server import (
     web_operations,
     web_people,
     web_provider,
+    web_register,
 )
 from heldout.server.service import Service, TooMany
 from heldout.server.storage import Json
@@ -31,6 +32,7 @@ ABOUT = """How good is this model on the data that nobody may look at?
 Every answer has an exact price, which is booked before the answer exists. See docs/server.md."""
 PARTS = (
     web_datasets,
+    web_register,
     web_models,
     web_asking,
     web_books,

@@ -43,6 +43,8 @@ SPARK_TABLE: Final = re.compile(
 T = TypeVar("T")
 SCORE: Final = "score"
 """What a model's scores are called beside the rows."""
+ROW_NUMBER: Final = "row_number"
+"""What numbers the rows where no column names them."""
 
 
 # --- rules of single fields ----------------------------------------------------------------------
@@ -134,7 +136,9 @@ class Declaration(BaseModel):
     ) = None
     """Where an outcome that is a number lies, as everybody may know: what is beyond counts as the
     nearer end, in the rows and in predictions."""
-    row_key: Name
+    row_key: Name | None = None
+    """A column that names each row once. Without one the server numbers the rows as it copies them;
+    if they name no person either, other rows are then another registration."""
     features: Annotated[list[str] | None, BeforeValidator(_features)] = None
     positive: Label = 1
     negative: Label = None
@@ -229,6 +233,16 @@ class Declaration(BaseModel):
         return self._declared
 
     @property
+    def key_column(self) -> str:
+        """The column by which scores are put beside rows: the declared key, or their number."""
+        return self.row_key or ROW_NUMBER
+
+    @property
+    def may_be_refreshed(self) -> bool:
+        """Return whether a key or a unit tells that other rows are about the same people."""
+        return self.row_key is not None or self.unit is not None
+
+    @property
     def target(self) -> str | None:
         """The column that models predict; None where no model is judged on these rows."""
         return self.label if self.outcome is None else self.outcome
@@ -284,7 +298,7 @@ class Declaration(BaseModel):
     @property
     def own_columns(self) -> list[str]:
         """The columns that are no features: who, what, which group."""
-        named = [self.row_key, self.unit, self.target, self.weight, *(self.groups or {})]
+        named = [self.key_column, self.unit, self.target, self.weight, *(self.groups or {})]
         return list(dict.fromkeys(name for name in named if name is not None))
 
     def outputs(self, *, width: int, labels: Sequence[str]) -> dict[str, int]:

@@ -92,9 +92,11 @@ REPORT_POLICY: Final = (
 ADDRESS_SHARE: Final = 10
 SHORTEST, LONGEST = 0.01, 0.25
 """Seconds between two looks of a request that waits."""
-UPLOADS: Final = frozenset({("PUT", "/api/v1/artifacts"), ("POST", "/artifacts")})
-"""The routes whose body is an artefact: these and no others, so that a path that merely looks like
-one of them takes no more than any other."""
+UPLOADS: Final = frozenset(
+    {("PUT", "/api/v1/artifacts"), ("POST", "/artifacts"), ("POST", "/register/upload")}
+)
+"""The routes whose body is an artefact, or rows: these and no others, so that a path that merely
+looks like one of them takes no more than any other."""
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 QUIET: Final = frozenset({"/health", "/ready", "/metrics", "/static/{name}"})
 """Routes that are left out of the access log: machines ask them all the time."""

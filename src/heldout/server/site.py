@@ -168,11 +168,15 @@ class Sent:
         return [entry.strip() for entry in entries if entry.strip()]
 
 
+MOST_FIELDS: Final = 5000
+"""Of one form: the one with a table of columns has a few for every column."""
+
+
 async def _checked(request: Request, person: Person | None) -> FormData:
     """Return the form of a request, if it was sent by a page of ours to this very visitor."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise Forbidden("This form was sent by another site.")
-    form = await request.form(max_files=1, max_fields=200)
+    form = await request.form(max_files=1, max_fields=MOST_FIELDS)
     token, anchor = form.get("form_token"), _anchor(request, person)
     right = _form_token(service_of(request), anchor).encode()
     given = token.encode() if isinstance(token, str) else b""

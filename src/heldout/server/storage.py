@@ -94,6 +94,19 @@ datasets = _table(
     _when("created"),
     _when("closed", nullable=True),
 )
+drafts = _table(
+    "drafts",  # registrations that a custodian is filling in
+    _text("id", primary_key=True),
+    _text("owner", index=True),
+    _text("state"),  # "surveying", "choosing", "looking", "ready"
+    _text("words"),
+    sa.Column("offered", sa.JSON, nullable=True),
+    sa.Column("source", sa.JSON, nullable=True),
+    sa.Column("columns", sa.JSON, nullable=True),
+    sa.Column("picks", sa.JSON, nullable=False),
+    _when("created"),
+)
+"""What there is to choose from, what was chosen, its columns with their types, and the forms."""
 grants = _table(
     "grants",
     _text("dataset", primary_key=True),

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "5"
-down_revision = "4"
+revision = "6"
+down_revision = "5"
 
 
 def upgrade() -> None:
