@@ -342,6 +342,7 @@ def verify(
     if server is not None and token_file is not None:
         in_ledger = _end_of_ledger(server, token_file, genuine)
     receipt, same = genuine.answered.receipt, given == again
+    anew = not same and genuine.is_read_anew
     if as_json:
         print_json(
             {
@@ -350,7 +351,7 @@ def verify(
                 "receipt": receipt.as_dict(),
                 "questions": [question.as_dict() for question in genuine.answered.questions],
                 "answers": [release.as_dict() for release in genuine.answered.releases],
-                "page": "as signed" if same else "another",
+                "page": "as signed" if same else "not comparable" if anew else "another",
                 "in_ledger": in_ledger,
                 "subject": genuine.subject,
                 "model": about_model,
@@ -365,6 +366,12 @@ def verify(
         print(f"Receipt: {receipt.hash}")
         if in_ledger is not None:
             say.print(f"The booking is in the server's ledger, which ends at entry {in_ledger}.")
+    if anew:
+        raise NotGenuine(
+            f"{page.name} cannot be compared: an earlier version of heldout signed the noisy "
+            "counts of its curves alone, and this version reads curves anew. The signature "
+            "is good. Compare the page with the version that made it; --out writes today's."
+        )
     if not same:
         raise NotGenuine(
             f"{page.name} is not the page that the signed numbers make: it was changed, or made "
