@@ -1,6 +1,8 @@
 """Regression diagnostics on private rows: residual plots, error measures, logistic checks."""
 
 from heldout.data.regression_table import RegressionTable
+from heldout.questions.linear.fit import LinearFit
+from heldout.questions.linear.questions import fit
 from heldout.questions.regression.logistic import (
     LogisticDiagnostics,
     binned_residuals,
@@ -12,6 +14,7 @@ from heldout.questions.regression.session import RegressionSession, metrics, res
 from heldout.questions.regression.table import ResidualTable
 
 __all__ = [
+    "LinearFit",
     "LogisticDiagnostics",
     "RegressionMetrics",
     "RegressionSession",
@@ -19,6 +22,7 @@ __all__ = [
     "ResidualPlot",
     "ResidualTable",
     "binned_residuals",
+    "fit",
     "logistic_diagnostics",
     "metrics",
     "residual_plot",

@@ -32,6 +32,22 @@ def laplace(first: Any, second: Any, scale: Fraction) -> Fraction:
     return moved / Fraction(scale)
 
 
+def wishart(mechanism: Any, first: Any, second: Any) -> float:
+    """The trace norm of what moved, over twice the scale: a bound that some outputs attain.
+
+    >>> from heldout.kernel.noise.wishart import WishartDifference
+    >>> noise = WishartDifference(scale=Fraction(2), trace=4, size=2)
+    >>> wishart(noise, [1, 0, 0], [0, 0, 3])
+    1.0
+    """
+    size = mechanism.size
+    matrix = np.zeros((size, size))
+    moved = [int(a) - int(b) for a, b in zip(first, second, strict=True)]
+    above, right = np.triu_indices(size)
+    matrix[above, right] = matrix[right, above] = moved
+    return float(np.abs(np.linalg.eigvalsh(matrix)).sum()) / (2 * float(mechanism.scale))
+
+
 def choice(first: Any, second: Any) -> float:
     """The largest log ratio of weights * exp(-rate * penalties), each divided by its sum.
 
@@ -349,6 +365,7 @@ LOSSES: Final[Mapping[str, Callable[[Draw, Draw], Fraction | float]]] = {
     "discrete Laplace": _vector,
     "class counts": _vector,
     "share of noise": _vector,
+    "Wishart": lambda one, two: wishart(one.mechanism, one.exact, two.exact),
     "order": lambda one, two: 0,
     "choice": lambda one, two: choice(one.exact, two.exact),
     "smooth noise": lambda one, two: smooth(one.mechanism, one.exact, two.exact),

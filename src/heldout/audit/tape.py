@@ -26,6 +26,7 @@ from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.noise.objective import ObjectivePerturbation
 from heldout.kernel.noise.selection import AboveBar, NoisyTopK, PermuteAndFlip, SparseVector
 from heldout.kernel.noise.tables.dawa import Dawa, scaled_costs
+from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.ranking import mechanism as ranking
 from heldout.kernel.ranking.ladder import PiecewiseLaplace
 from heldout.kernel.ranking.laws import ScaledNoise
@@ -188,6 +189,10 @@ def _see_vector(noise: DiscreteLaplace, sealed: Sealed[Any]) -> Seen:
     return f"{noise!r} of {exact.shape}", exact, noise
 
 
+def _see_matrix(noise: WishartDifference, sealed: Sealed[Any]) -> Seen:
+    return repr(noise), _integers(sealed), noise
+
+
 def _see_class_counts(look: Any, statistic: Any, randomness: object) -> Seen:
     if look is None:
         return None
@@ -235,6 +240,7 @@ def _see_partition(dawa: Dawa, exact: Any) -> Seen:
 
 _WATCHED: Final = (
     _Watched(DiscreteLaplace, "sample", "discrete Laplace", _see_vector),
+    _Watched(WishartDifference, "sample", "Wishart", _see_matrix),
     _Watched(ranking, "_noisy", "class counts", _see_class_counts),
     _Watched(PiecewiseLaplace, "sample", "smooth noise", _see_law),
     _Watched(ScaledNoise, "sample", "smooth noise", _see_law),

@@ -151,7 +151,7 @@ def digits(measure: "Measure", level: float) -> int:
         return 0
     low, high = measure.interval(level)
     width = high - low
-    if width <= 0:
+    if not 0 < width < math.inf:
         return 3
     size = math.floor(math.log10(width))
     return max(0, 2 - size) if width > 1 else min(9, max(3, 1 - size))
@@ -183,7 +183,13 @@ def show_held_end(least: float | None, show: Callable[[float], str]) -> Callable
 
 
 def between(interval: tuple[float, float], show: Callable[[float], str]) -> str:
-    """An interval as "low to high"; where both are held to the same end, that end."""
+    """An interval as "low to high"; where both are held to the same end, that end.
+
+    >>> between((0.25, 0.5), "{:.2f}".format), between((-math.inf, math.inf), "{:.2f}".format)
+    ('0.25 to 0.50', 'anything')
+    """
+    if interval == (-math.inf, math.inf):
+        return "anything"
     low, high = map(show, interval)
     return low if low == high and low.endswith("or less") else f"{low} to {high}"
 
@@ -195,6 +201,8 @@ def around(interval: tuple[float, float], value: float, show: Callable[[float], 
     ('±0.025', '0.750 to 0.820')
     """
     sides = interval[1] - value, value - interval[0]
+    if max(sides) == math.inf:
+        return between(interval, show)
     low, high = map(show, interval)
     if low.endswith("or less") or (min(sides) < LOPSIDED * max(sides) and low != high):
         return between(interval, show)

@@ -88,11 +88,13 @@ class Measure(float):
 
         Where the noise's own reach is known, an interval that is held to the range counts as wide
         as it would be: else of drowned numbers the few far off would be shown, and they alone.
-        A number without a range, such as a count, always is.
+        A number without a range, such as a count, is unless its interval has no ends.
         """
         if self.reach is not None:
             return 2 * self.reach(0.95) <= MOST_NOISE
         low, high = self.noise_interval(0.95)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return False
         return self.share(high) - self.share(low) <= MOST_NOISE
 
     def share(self, value: float) -> float:
@@ -139,8 +141,8 @@ class Measure(float):
         return {
             "value": self.value,
             "level": level,
-            "interval": list(self.interval(level)),
-            "noise_interval": list(self.noise_interval(level)),
+            "interval": _ends(self.interval(level)),
+            "noise_interval": _ends(self.noise_interval(level)),
             "informative": self.informative,
             **({} if self.least is None else {"least": self.least}),
         }
@@ -156,6 +158,11 @@ class Measure(float):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Measure must not be pickled; keep release.as_dict() instead.")
+
+
+def _ends(interval: Interval) -> list[float | None]:
+    """Return an interval for JSON, which has no infinity: an end that is not there is null."""
+    return [end if math.isfinite(end) else None for end in interval]
 
 
 def checked_level(level: float) -> float:
@@ -195,6 +202,18 @@ class Exported:
     def finding(self, level: float = 0.95) -> str | None:
         """Return what it shows, in a sentence; None if its headline says it all."""
         return None
+
+    def stored_readings(self) -> dict[str, Any] | None:
+        """Return what was read off the noisy numbers, as JSON, where later versions may read more.
+
+        A stored answer carries it, so that it is shown as it was printed. None where the noisy
+        numbers decide everything.
+        """
+        return None
+
+    def as_read(self, readings: Mapping[str, Any]) -> Self:
+        """Return the same release with the numbers that were read off it before."""
+        raise ValueError("readings")
 
     def called(self, names: Mapping[str, str]) -> Self:
         """Return the same answer, which calls columns by other names."""

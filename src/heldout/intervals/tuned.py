@@ -12,11 +12,13 @@ __all__ = [
     "DENOMINATOR_SHARE",
     "FURTHEST",
     "HEAVY_TAILS",
+    "LEAST_AT_RISK",
     "LEAST_SHOWN",
     "MISPLACED",
     "MISSING_CLASS",
     "NEAR_END",
     "NO_ROWS",
+    "RISK_NOISE",
 ]
 
 CLASS_PRIOR: Final = 2.0
@@ -63,3 +65,11 @@ LEAST_SHOWN: Final = 0.3
 numbers that are shown: else they would be all of the range wherever a class is near the least that
 is shown. Chosen 2026-11-18, of 1, .3, .1 and .03, at 300 rows and epsilon 1, 4 to 25% positive:
 noise intervals of shown AUCs held in .92, .93, .93 and .93 at least, widths 1, 1.1, 1.4 and 2."""
+
+LEAST_AT_RISK: Final = 5.0
+"""With fewer rows left at risk a survival curve is not shown. Since 2026-11-18; measured by
+benchmarks/measures.py."""
+
+RISK_NOISE: Final = 0.25
+"""Nor is it where the noise's deviation is more than this share of the rows left: logarithms of
+noisy counts would bend. Since 2026-11-18; measured by benchmarks/measures.py."""

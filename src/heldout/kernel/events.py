@@ -308,6 +308,12 @@ def _weighted_laplace(*, epsilon: Fraction) -> Loss:
     return Loss.pure(epsilon)
 
 
+@_priced("wishart-difference", 1, trace=_positive, scale=_positive, size=_count)
+def _wishart_difference(*, trace: Fraction, scale: Fraction, size: int) -> Loss:
+    """A matrix of second moments plus W1 - W2, Wishart matrices of size + 1 degrees of freedom."""
+    return Loss.pure(trace / (2 * scale))
+
+
 @_priced("composed", 1, parts=_parts)
 def _composed(*, parts: tuple[Event, ...]) -> Loss:
     """Sequential composition; one zCDP part makes the whole zCDP, as the accountant converts."""

@@ -47,6 +47,9 @@ GOLDEN = {
     '{"kind":"weighted-laplace","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
     '{"kind":"noise-share","parameters":{"dimension":"4","honest":"3","l1_sensitivity":"2","scale":"8"},'
     '"version":1}': "epsilon 1/4",
+    '{"kind":"wishart-difference","parameters":{"scale":"4","size":"3","trace":"2"},"version":1}': (
+        "epsilon 1/4"
+    ),
     '{"kind":"covered","parameters":{"entry":"7"},"version":1}': "epsilon 0",
     '{"kind":"sparse-vector","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
     '{"kind":"objective-perturbation","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",

@@ -23,6 +23,7 @@ from heldout.kernel.noise.selection import (
     Prepaid,
     SparseVector,
 )
+from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.ranking.ladder import PiecewiseLaplace
 from heldout.kernel.ranking.laws import Cauchy, CauchyBoyd2015, LaplaceBoyd2015, PolynomialTail
 from heldout.kernel.ranking.mechanism import RankingMechanism
@@ -50,6 +51,7 @@ CURVE = {"protection": ROWS, "rows": 500, "points": 65}
 CLAIMS: list[tuple[Any, Loss]] = [
     (DiscreteLaplace(scale=F(8), l1_sensitivity=2, dimension=4), Loss.pure(F(1, 4))),
     (DiscreteLaplace.for_epsilon(THIRD, l1_sensitivity=5, dimension=9), Loss.pure(THIRD)),
+    (WishartDifference.for_epsilon(THIRD, trace=7, size=3), Loss.pure(THIRD)),
     (
         CountsWithArea(epsilon=THIRD, area_epsilon=F(1, 5), moved=2, balanced=True),
         Loss.pure(THIRD),

@@ -5,19 +5,14 @@ import json
 import sqlalchemy as sa
 from alembic import op
 
+from heldout.server.migrations.tables import create, drop
+
 revision = "receipts"
 down_revision = "2"
 
 
 def upgrade() -> None:
-    table = op.create_table(
-        "server_receipts",
-        sa.Column("place", sa.Text(), nullable=False),
-        sa.Column("ledger", sa.Text(), nullable=False),
-        sa.Column("sequence", sa.BigInteger(), nullable=False),
-        sa.Column("hash", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("place", name=op.f("pk_server_receipts")),
-    )
+    table = create("receipts", "place ledger sequence:big hash", key="place")
     statements = sa.text("SELECT statement FROM server_evaluations WHERE statement IS NOT NULL")
     known = []
     for (content,) in op.get_bind().execute(statements):
@@ -32,4 +27,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    op.drop_table("server_receipts")
+    drop("receipts")

@@ -5,6 +5,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
+from heldout.server.migrations.tables import create, drop
+
 revision = "3"
 down_revision = "receipts"
 
@@ -29,16 +31,12 @@ def upgrade() -> None:
     with op.batch_alter_table("server_people") as table:
         table.drop_column("failures")
         table.drop_column("retry")
-    op.create_table(
-        "server_tries",
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("address", sa.Text(), nullable=False),
-        sa.Column("failures", sa.Integer(), nullable=False),
-        sa.Column("retry", sa.Float(precision=53), nullable=False),
-        sa.Column("time", sa.Float(precision=53), nullable=False),
-        sa.PrimaryKeyConstraint("name", "address", name=op.f("pk_server_tries")),
+    create(
+        "tries",
+        "name address failures:int retry:time time:time",
+        key="name address",
+        index="time",
     )
-    op.create_index(op.f("ix_server_tries_time"), "server_tries", ["time"], unique=False)
 
 
 def downgrade() -> None:
@@ -50,7 +48,7 @@ def downgrade() -> None:
     op.execute(over.format("submissions", "refused", "'cancelled'"))
     op.execute(over.format("submissions", "waiting", "'booking'"))
     op.execute(over.format("artifacts", "refused", "'deleted', 'receiving'"))
-    op.drop_table("server_tries")
+    drop("tries")
     with op.batch_alter_table("server_people") as table:
         table.add_column(_number("failures", sa.Integer()))
         table.add_column(_number("retry"))

@@ -1,0 +1,164 @@
+"""Questions about linear models of declared columns."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final
+
+import numpy as np
+
+from heldout.arrays import Ints
+from heldout.data import Dataset
+from heldout.data.description import Description, MeasuredRows
+from heldout.errors import ArgumentError
+from heldout.intervals.measure import Interval
+from heldout.kernel import Budget, Ledger
+from heldout.kernel.door import Drawn, Staged
+from heldout.kernel.loss import Rational
+from heldout.kernel.statistic import STEPS
+from heldout.questions.base import Question, Text
+from heldout.questions.linear.design import Design, Terms, parse_term
+from heldout.questions.linear.fit import FitPlan, LinearFit
+from heldout.questions.quote import Guess
+from heldout.questions.worst_cases import PERSON, REMOVE, Pair, WorstCase
+
+__all__ = ["LinearRegression", "fit"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearRegression(Question[LinearFit]):
+    """The least-squares fit of a declared column to terms of others."""
+
+    kind: ClassVar[str] = "linear-regression"
+    title: ClassVar[str] = "linear regression"
+    asks: ClassVar[str] = "How does an outcome change with other columns?"
+    tells: ClassVar[str] = (
+        "Coefficients of a least-squares fit, with intervals that hold sampling error and noise."
+    )
+    of: ClassVar[tuple[type, ...]] = (MeasuredRows,)
+    cannot_pool: ClassVar[str] = "fits of several sites are not combined yet"
+    example: ClassVar[Mapping[str, Any]] = {"outcome": "a", "features": ("b",)}
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"features": ("b", "b^2")})
+    outcome: Annotated[str, Text("a column"), "The declared column to explain."]
+    features: Annotated[
+        Any, Terms(), "Terms: declared columns, squares such as age^2, products such as age:sex."
+    ]
+
+    @classmethod
+    def why_not(cls, about: Description) -> str | None:
+        why = super().why_not(about)
+        if why is None and isinstance(about, MeasuredRows) and len(about.values) < 2:
+            why = "it needs two columns or more: declare values={'pay': (0, 200000), ...}"
+        return why
+
+    @classmethod
+    def suggested(cls, about: Description) -> Mapping[str, object]:
+        names = list(about.values) if isinstance(about, MeasuredRows) else []
+        return {"outcome": names[-1], "features": names[:-1]} if len(names) > 1 else {}
+
+    def plan(self, about: MeasuredRows) -> FitPlan:
+        """Return what is asked of the rows, from public facts."""
+        terms = [parse_term(term) for term in self.features]
+        return FitPlan(
+            design=Design.of(self.outcome, terms, about),
+            epsilon=self.price,
+            protection=about.protection,
+            rows=about.rows,
+        )
+
+    def request(self, about: MeasuredRows) -> Staged:
+        return self.plan(about).staged()
+
+    def read(self, drawn: Drawn) -> LinearFit:
+        return LinearFit(drawn)
+
+    def typical(self, about: MeasuredRows, guess: Guess) -> dict[str, Ints]:
+        """Return moments of columns that spread evenly, and of residuals of a quarter of that."""
+        plan, rows = self.plan(about), sum(guess.counts)
+        design = plan.design
+        matrix = np.diag([1.0, *[1 / 3] * len(design.terms), 1 / 12]) * rows
+        matrix *= np.outer(design.steps, design.steps)
+        moments = np.round(matrix[np.triu_indices(design.size + 1)]).astype(np.int64)
+        fitted = plan.fitted({"moments": moments})
+        whole = np.full(design.size, rows / fitted.times * STEPS)
+        return {"moments": moments, "influences": np.round(whole).astype(np.int64)}
+
+    @classmethod
+    def headline_range(cls, parameters: Mapping[str, Any]) -> Interval:
+        """Return the slope from end to end of both columns, either way."""
+        bounds = parameters["bounds"]
+        low, high = bounds[parameters["outcome"]]
+        first = parse_term(parameters["terms"][0]).factors[0]
+        steep = (high - low) / (bounds[first][1] - bounds[first][0])
+        return (-steep, steep)
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        why = "noise for all moments of a row at once, of which one is at its worst"
+        return (WorstCase(pairs=_pairs(), make=_table, why=why, epsilon="4"),)
+
+
+def fit(
+    frame: Any,
+    *,
+    outcome: str,
+    features: Mapping[str, Any],
+    bounds: tuple[float, float],
+    epsilon: Rational,
+    terms: Sequence[str] | None = None,
+    budget: Budget | None = None,
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+    **declared: Any,
+) -> LinearFit:
+    """Fit a linear model to private rows, in one call.
+
+    `features` are columns with their bounds, {"age": (16, 90), "sex": {"F": 1, "M": 0}}, and
+    `bounds` those of the outcome: public, never read off the data. `terms` may add squares and
+    products: ["age", "age^2", "sex"]; left out, they are the features. `declared` is what
+    `heldout.Dataset` takes: unit, rows_per_unit, row_key, neighbours, out_of_range, name. Without a
+    ledger nobody keeps count across calls, and the budget is `epsilon`.
+
+    >>> rows = {"x": [0.0, 0.25, 0.5, 1.0] * 1000, "y": [1.0, 1.5, 2.0, 3.0] * 1000}
+    >>> model = fit(rows, outcome="y", features={"x": (0, 1)}, bounds=(0, 4), epsilon="100")
+    >>> abs(model.coefficients["x"] - 2) < 0.2, abs(model.predict({"x": 1}) - 3) < 0.2
+    (True, True)
+    """
+    from heldout.questions.session import PrivateSession
+
+    if not isinstance(features, Mapping):
+        raise ArgumentError("features must be bounds by column, such as {'age': (16, 90)}.")
+    question = LinearRegression(
+        outcome=outcome,
+        features=list(features) if terms is None else list(terms),
+        epsilon=epsilon,
+    )
+    rows = Dataset(frame, values={**features, outcome: bounds}, **declared)
+    paid = Budget(epsilon=question.price) if budget is None else budget
+    return PrivateSession(rows, budget=paid, ledger=ledger).ask(question)
+
+
+# --- audited -------------------------------------------------------------------------------------
+
+Rows = list[tuple[float, float]]
+_OTHERS: Final[Rows] = [(0.8, 0.6), (0.6, 0.6), (0.3, 0.9), (0.7, 0.1), (0.4, 0.4), (0.2, 0.5)]
+
+
+def _table(content: Any, options: Mapping[str, Any]) -> Dataset:
+    return Dataset(content, values={"a": (0, 1), "b": (0, 1)}, name="neighbour", **options)
+
+
+def _pairs() -> tuple[Pair, ...]:
+    def pair(name: str, first: Rows, second: Rows, **options: Any) -> Pair:
+        def of(own: Rows) -> dict[str, Any]:
+            content = [*own, *_OTHERS]
+            people = [*[0] * len(own), *range(1, len(_OTHERS) + 1)]
+            columns = {"a": [a for a, _ in content], "b": [b for _, b in content]}
+            return {**columns, "u": people, "k": list(range(len(content)))}
+
+        return Pair(name, of(first), of(second), options)
+
+    return (
+        pair("a row goes to the opposite corner", [(0.0, 0.0)], [(1.0, 0.0)]),
+        pair("a row at a corner leaves", [(1.0, 1.0)], [], **REMOVE),
+        pair("two rows of a person change", [(0.0, 0.0)] * 2, [(1.0, 0.0)] * 2, **PERSON),
+    )
