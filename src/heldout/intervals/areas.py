@@ -338,8 +338,8 @@ def belief_if_shown(
         return [replace(look, counts=counts) if look is sharpest else look for look in looks]
 
     def shown_at(count: float) -> bool:
-        found = _belief_after(draw, with_count(count))
-        return found is not None and is_shown(found)
+        known = _belief_after(draw, with_count(count))
+        return known is not None and is_shown(known)
 
     none = float(rows or 0) if above else 0.0
     if shown_at(none):

@@ -291,8 +291,8 @@ class RankingRelease(Release):
         """The belief that intervals are made of: it knows that only some numbers are shown."""
         if self._known is None or not self._is_shown(self._known):
             return self._known
-        found = belief_if_shown(self._draw, self._others, self._is_shown)
-        return None if found is None else replace(found, scatter=self._scatter)
+        given = belief_if_shown(self._draw, self._others, self._is_shown)
+        return None if given is None else replace(given, scatter=self._scatter)
 
     def _is_shown(self, known: Belief) -> bool:
         """Return whether noise leaves something to read, as `Measure.informative` says it."""
