@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from heldout.board import Plan
-from heldout.questions.boards.board import certificate_of
+from heldout.questions.boards import certificate_of
 
 ATTACKS = ("best-of-many", "boosting", "greedy")
 ROWS, SUBMISSIONS, IMPROVEMENTS, PRICE = 5000, 1000, 5, 2

@@ -24,7 +24,7 @@ from heldout.intervals import contrasts
 from heldout.kernel import Protection
 from heldout.kernel.door import Drawn
 from heldout.kernel.statistic import STEPS
-from heldout.questions.classes.release import class_contrasts
+from heldout.questions.classes import class_contrasts
 
 RANDOM = np.random.default_rng(11)
 GRID = tuple(product((300, 2_000, 20_000), (0.02, 0.1, 0.33), ("1/4", "1", "4")))

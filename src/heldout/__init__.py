@@ -40,11 +40,13 @@ _ROOMS = (
     "errors",
     "examples",
     "features",
+    "integrations",
     "judged",
     "models",
     "precision_recall",
     "questions",
     "regression",
+    "survival",
 )
 
 __all__ = [
@@ -68,6 +70,7 @@ __all__ = [
     "evaluate",
     "examples",
     "features",
+    "integrations",
     "judged",
     "models",
     "plan",
@@ -80,6 +83,7 @@ __all__ = [
     "roc_auc_score",
     "roc_curve",
     "separability",
+    "survival",
 ]
 
 if TYPE_CHECKING:
@@ -88,10 +92,12 @@ if TYPE_CHECKING:
         client,
         errors,
         examples,
+        integrations,
         judged,
         models,
         precision_recall,
         questions,
+        survival,
     )
     from heldout.data.dataset import Dataset
     from heldout.data.postgres import PostgresTable
@@ -128,5 +134,20 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+_FIRST = (
+    "Budget",
+    "Dataset",
+    "Ledger",
+    "Session",
+    "confusion_matrix",
+    "evaluate",
+    "plan",
+    "questions",
+    "roc_auc_score",
+    "roc_curve",
+)
+
+
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    """List the names that people need first; `heldout.__all__` has every one."""
+    return [*_FIRST, "__all__", "__version__"]

@@ -5,7 +5,6 @@
 A submission must be 0.0028 better than the best to be seen.
 """
 
-from heldout.questions.boards.board import Board, Outcome
-from heldout.questions.boards.plan import Certificate, Plan, certified
+from heldout.questions.boards import Board, Certificate, Outcome, Plan, certified
 
 __all__ = ["Board", "Certificate", "Outcome", "Plan", "certified"]

@@ -8,6 +8,7 @@ import json
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ from heldout.errors import ArgumentError, UnreadableTable
 __all__ = ["count_right", "read_inspect", "read_lm_eval"]
 
 Table = dict[str, list[str | None]]
+LONGEST: Final = 400
+"""Digits of a number that are written out; no double has more before its point."""
 _NOT_METRICS: Final = {
     "doc_id",
     "doc",
@@ -77,7 +80,8 @@ def _is_sample(name: str) -> bool:
 
 def _load(place: Path, read: Any) -> Any:
     try:
-        content = json.loads(read())
+        # Digits as they are written: as doubles, the ids 2^53 + 1 and 2^53 would be one person's.
+        content = json.loads(read(), parse_float=Decimal)
     except (ValueError, RecursionError):
         content = None
     except NotImplementedError:  # a compression that this Python does not know
@@ -93,6 +97,8 @@ def _load(place: Path, read: Any) -> Any:
 def _inspect_row(sample: Mapping[str, Any]) -> dict[str, str | None]:
     row = {"id": _cell(sample.get("id")), "epoch": _cell(sample.get("epoch", 1))}
     for scorer, score in (sample.get("scores") or {}).items():
+        if scorer in row:
+            raise UnreadableTable(f"A scorer must not be called {scorer!r}. Rename it in the log.")
         value = score.get("value") if isinstance(score, Mapping) else score
         row |= _parts(str(scorer), value)
     return row
@@ -168,20 +174,40 @@ def _parts(name: str, value: object) -> dict[str, str | None]:
 
 
 def _cell(value: object) -> str | None:
-    """Return a cell as text: a number as it is printed, true as 1, and nothing as None.
+    """Return a cell as text: a number by its digits, true as 1, and nothing as None.
 
-    >>> _cell(True), _cell(1.0), _cell(1), _cell("C"), _cell(None)
-    ('1', '1', '1', 'C', None)
+    >>> _cell(True), _cell(1.0), _cell(Decimal("1e2")), _cell("C"), _cell(None)
+    ('1', '1', '100', 'C', None)
     """
     if value is None:
         return None
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+        if value.is_integer() and abs(value) >= 2**53:
+            raise ArgumentError(
+                "A float at or beyond 2^53 may stand for several whole numbers. Read the column as "
+                "integers or texts."
+            )
+        value = Decimal(repr(value))
+    if isinstance(value, Decimal):
+        return _digits(value)
     if isinstance(value, int | str):
         return str(value)
     raise ArgumentError(f"A score must be a text or a number, got {shown(type(value).__name__)}.")
+
+
+def _digits(number: Decimal) -> str:
+    """Return a number without an exponent and without zeros that say nothing.
+
+    >>> _digits(Decimal("1.50")), _digits(Decimal("-0.0")), _digits(Decimal("1e9999"))
+    ('1.5', '0', '1E+9999')
+    """
+    if not number.is_finite() or abs(number.adjusted()) > LONGEST:
+        return str(number)
+    digits = f"{number:f}"
+    digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
+    return "0" if digits == "-0" else digits
 
 
 def _table(rows: Iterable[Mapping[str, str | None]]) -> Table:

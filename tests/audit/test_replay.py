@@ -360,7 +360,22 @@ def test_the_page_names_what_broke() -> None:
     assert "| brier | add-remove | none |  | 0.500 (3) |" in page
     assert "1 of 2 cells broken" in page
     assert "`auc: a`" in page
-    assert "Of these kinds alone: auc, brier." in Replay(found.cells, ("auc", "brier")).markdown()
+
+
+def test_a_page_of_few_kinds_has_the_cells_of_the_others_from_the_page_before() -> None:
+    cells = {
+        ("auc", "replace-one", "none", "list"): Cell(pairs=3, worst=0.5),
+        ("brier", "add-remove", "none", "CSV"): Cell(pairs=2, worst=math.inf, broken=1),
+    }
+    before = Replay(cells).markdown()
+    auc = Replay({("auc", "replace-one", "none", "list"): Cell(pairs=9, worst=0.75)}, ("auc",))
+    page = auc.markdown(before)
+    assert "| auc | replace-one | none | 0.750 (9) |  |" in page
+    assert "| brier | add-remove | none |  | ∞ (2) |" in page
+    assert "1 of 2 cells broken" in page
+    assert "The last run, of auc, had 1 cells and 9 pairs" in page
+    assert auc.markdown(page) == page
+    assert "brier" not in Replay(auc.cells).markdown(before), "a whole run keeps nothing"
 
 
 def test_the_command_fails_where_a_cell_is_broken(

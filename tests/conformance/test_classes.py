@@ -19,7 +19,7 @@ from heldout.kernel import Neighbours, Protection
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import STEPS, Statistic, compute
-from heldout.questions.classes.questions import CallCounts
+from heldout.questions.classes import CallCounts
 from heldout.questions.counts import ThresholdCounts
 
 SCORES = ((1.0, 0.0, 0.0), (0.2, 0.6, 0.6))

@@ -10,7 +10,7 @@ from heldout.data import sql
 from heldout.kernel import Neighbours, Protection
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.statistic import STEPS
-from heldout.questions.classes.questions import CallCounts
+from heldout.questions.classes import CallCounts
 from heldout.questions.counts import ThresholdCounts
 
 REPLACED = Protection(neighbours=Neighbours.REPLACE_ONE)

@@ -113,21 +113,46 @@ def test_a_missing_cell_changes_no_other_group() -> None:
         assert [each["n"].tolist() for each in found] == [[1, 1, 1]] * 2
 
 
-@pytest.mark.parametrize(
-    ("cells", "other", "declared"),
-    [
-        ([2.0**53, 1.0], 2**53 + 3, 2**53 + 1),  # as doubles both would be 2^53
-        ([D("1.5"), D(1)], D("0." + "1" * 37), 100),  # no DECIMAL(38,37) is 100
-    ],
-)
-def test_another_cell_changes_no_group_however_large_the_declared_value(
-    cells: list[Any], other: Any, declared: int
-) -> None:
+def test_another_cell_changes_no_group_however_large_the_declared_value() -> None:
+    cells, other = [D("1.5"), D(1)], D("0." + "1" * 37)  # no DECIMAL(38,37) is 100
     for own in (cells, [*cells, other]):
-        table = of_people([*range(len(own))], ward=[each for each in own for _ in "ab"])
-        dataset = ho.Dataset(table, **(COLUMNS | {"groups": {"ward": [declared]}}))
+        table = of_people([*range(len(own))], ward=[cell for cell in own for _ in "ab"])
+        dataset = ho.Dataset(table, **(COLUMNS | {"groups": {"ward": [100]}}))
         found = dataset.with_groups("ward")._fetch("SELECT member FROM evaluated")
         assert set(found["member"].tolist()) == {1}
+
+
+def test_a_text_cell_of_somebody_else_changes_no_group_of_a_large_number() -> None:
+    """One text makes texts of all: as a double, the text of 2^53 + 1 would be 2^53."""
+    people, groups = of_people([1, 2, 3]), {"ward": [2**53, 2**53 + 1]}
+    for cells in ([2**53 + 1] * 4 + [7] * 2, [str(2**53 + 1)] * 4 + ["x"] * 2):
+        dataset = ho.Dataset(people | {"ward": cells}, **(COLUMNS | {"groups": groups}))
+        found = dataset.with_groups("ward")._fetch("SELECT member FROM evaluated")
+        assert sorted(found["member"].tolist()) == [1, 1, 2]
+
+
+@pytest.mark.parametrize(("kind", "first"), [("float32", 2**24), ("float64", 2**53)])
+def test_a_declared_value_that_floats_may_have_merged_with_another_is_refused(
+    kind: str, first: int
+) -> None:
+    """A missing cell makes floats of all: people of the next whole number would change group."""
+    for value, merged in ((first - 1, False), (first, True), (-first - 2, True)):
+        cells = np.array([value, 5], dtype=np.int64)
+        declared: list[dict[str, Any]] = [
+            {"label": "y", "score": "p", "groups": {"ward": [value]}},
+            {"label": "y", "score": "p", "groups": {"ward": [str(value)]}},
+            {"label": "ward", "score": "p", "positive": value, "negative": 5},
+            {"label": "ward", "classes": [value, 5, 6], "prediction": "ward"},
+            {"values": {"ward": {str(value): 0, "5": 1}}},
+        ]
+        for terms in declared:
+            table = {"y": [0, 1], "p": [0.1, 0.2], "ward": cells}
+            assert ho.Dataset(table, **terms), "integers are what they are"
+            if merged:
+                with pytest.raises(DataError, match="several whole numbers as one"):
+                    ho.Dataset(table | {"ward": cells.astype(kind)}, **terms)
+            else:
+                assert ho.Dataset(table | {"ward": cells.astype(kind)}, **terms)
 
 
 def test_a_whole_double_has_its_own_digits_among_wide_integers() -> None:

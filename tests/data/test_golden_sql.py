@@ -18,7 +18,7 @@ from heldout.data.dialects import transpile
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.ranking.statistic import RankedRows, ScoreTable
 from heldout.kernel.statistic import Statistic
-from heldout.questions.classes.questions import CallCounts
+from heldout.questions.classes import CallCounts
 from heldout.questions.counts import ThresholdCounts
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -17,7 +17,7 @@ from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.statistic import RankedRows, RankedTable, ScoreTable
 from heldout.kernel.statistic import Statistic, compute, registered
-from heldout.questions.classes.questions import CallCounts
+from heldout.questions.classes import CallCounts
 from heldout.questions.counts import ThresholdCounts
 from heldout.questions.regression.statistics import Axis, GridCounts
 

@@ -137,6 +137,26 @@ def test_one_sample_does_not_change_how_another_is_read(tmp_path: Path) -> None:
         assert judged.read_inspect(place)["grade"][:6] == ["0.5"] * 6
 
 
+def test_ids_are_told_apart_by_their_digits_and_equal_numbers_are_one(tmp_path: Path) -> None:
+    """As doubles the first two would be one person, and the last two would be two."""
+    place = tmp_path / "log.json"
+    ids = ["9007199254740993.0", "9007199254740992.0", "1e16", "10000000000000000"]
+    samples = [f'{{"id": {own}, "scores": {{"m": {{"value": 1.50}}}}}}' for own in ids]
+    place.write_text(f'{{"samples": [{", ".join(samples)}]}}')
+    rows = judged.read_inspect(place)
+    assert rows["id"] == [str(2**53 + 1), str(2**53), "1" + "0" * 16, "1" + "0" * 16]
+    assert rows["m"] == ["1.5"] * 4
+    with pytest.raises(ArgumentError, match="several whole numbers"):
+        judged.count_right({"id": [2.0**53], "m": ["C"]}, by="id", column="m")
+
+
+def test_a_scorer_does_not_take_the_place_of_the_id(tmp_path: Path) -> None:
+    place = tmp_path / "log.json"
+    place.write_text('{"samples": [{"id": 1, "scores": {"id": {"value": "C"}}}]}')
+    with pytest.raises(UnreadableTable, match="must not be called 'id'"):
+        judged.read_inspect(place)
+
+
 def test_a_sample_without_a_score_refuses_the_table(tmp_path: Path) -> None:
     place = tmp_path / "log.json"
     place.write_text(json.dumps({"samples": [*SAMPLES, {"id": 9, "scores": None}]}))

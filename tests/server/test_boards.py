@@ -108,7 +108,7 @@ def test_a_board_dearer_than_the_budget_is_refused(site: Site, tmp_path: Path) -
 def test_a_board_that_is_lost_after_it_was_paid_for_does_not_say_that_nothing_was_charged(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heldout.questions.boards import board as boards
+    from heldout.questions import boards
 
     def crash(*_: Any) -> None:
         raise MemoryError

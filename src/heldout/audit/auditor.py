@@ -11,12 +11,12 @@ import numpy as np
 from heldout.arguments import shown
 from heldout.arguments.rules import OneOf, Share, Whole
 from heldout.audit.events import Event, Features, as_table, best_event, learn, stack
-from heldout.audit.parallel import Progress, mapper
 from heldout.audit.result import AuditResult, Finding, Floats, epsilon_bound
 from heldout.audit.subjects import DOORS, VIOLATOR, Subject, find, registered
 from heldout.errors import ArgumentError
 from heldout.kernel import exact
 from heldout.questions.session import Epsilon
+from heldout.workers import Progress, mapper
 
 Job = tuple[str, str, int, Fraction, int, str]
 _CHUNK = {"public": 1000, "replay": 4000}

@@ -22,7 +22,6 @@ from heldout.audit.auditor import (
     own_confidence,
     present,
 )
-from heldout.audit.parallel import Progress, cores, pool
 from heldout.audit.result import AuditResult
 from heldout.audit.samplers import (
     Check,
@@ -35,6 +34,7 @@ from heldout.audit.samplers import (
 )
 from heldout.audit.subjects import MECHANISM, RELEASE, VIOLATOR, Pair, Subject, find
 from heldout.errors import ArgumentError
+from heldout.workers import Progress, cores, pool
 
 _NEAR = 0.6  # of the claim; a bound below it needs a word
 

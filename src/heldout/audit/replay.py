@@ -25,7 +25,6 @@ from unittest.mock import patch
 import heldout
 from heldout import questions as q
 from heldout.audit.log_ratios import loss_of
-from heldout.audit.parallel import Progress, cores, pool
 from heldout.audit.subjects import EVERYTHING
 from heldout.audit.tables import (
     ADD_REMOVE,
@@ -44,6 +43,7 @@ from heldout.kernel.loss import Loss
 from heldout.questions import Question
 from heldout.questions.session import PrivateSession
 from heldout.questions.worst_cases import MADE_UP, MadeUpRows
+from heldout.workers import Progress, cores, pool
 
 Ask = Callable[[], tuple[object, Loss]]
 """Returns what was released and the loss that was charged."""
@@ -232,8 +232,8 @@ class Replay:
     """All cells of one run."""
 
     cells: dict[Place, Cell] = field(default_factory=dict)
-    kinds: tuple[str, ...] = ()
-    """Those that it was limited to; none of them: all."""
+    limited_to: tuple[str, ...] = ()
+    """Kinds or entrances that were named; none of them: all."""
     refused: int = 0
     """Tables that were refused when they were opened: nothing was asked of them."""
     seconds: float = 0.0
@@ -254,28 +254,66 @@ class Replay:
         self.refused += other.refused
         self.processor += other.processor
 
-    def markdown(self) -> str:
-        """Return the page."""
-        pairs = sum(cell.pairs for cell in self.cells.values())
-        mixed = sum(cell.mixed for cell in self.cells.values())
-        fewest = min((cell.pairs for cell in self.cells.values()), default=0)
-        worst = max((cell.worst for cell in self.cells.values()), default=0.0)
-        verdict = (
-            f"**{len(self.bad)} of {len(self.cells)} cells broken; the largest realised loss is "
-            f"{_ratio(worst)} of the claim; {pairs:,} pairs, at least {fewest} per cell, {mixed:,} "
-            f"of them in mixed encodings. {self.refused:,} more tables were refused when opened.**"
+    def markdown(self, before: str = "") -> str:
+        """Return the page; a run that was limited keeps the other cells of the one before."""
+        cells = {**(_read_cells(before) if self.limited_to else {}), **self.cells}
+        worst = max((cell.worst for cell in cells.values()), default=0.0)
+        pairs, mixed = (
+            sum(getattr(cell, name) for cell in self.cells.values()) for name in ("pairs", "mixed")
         )
-        if self.kinds:
-            verdict = f"**Of these kinds alone: {', '.join(self.kinds)}.**\n\n{verdict}"
-        lines = [_HEAD.format(version=heldout.__version__, verdict=verdict)]
-        lines += _table(self.cells)
-        broken = {place: cell for place, cell in self.cells.items() if cell.broken}
+        broken = {place: cell for place, cell in cells.items() if not cell.worst <= 1 + TOLERANCE}
+        verdict = (
+            f"**{len(broken)} of {len(cells)} cells broken; the largest realised loss is "
+            f"{_ratio(worst)} of the claim; {sum(cell.pairs for cell in cells.values()):,} pairs, "
+            f"{_fewest(cells)}.** "
+        )
+        if self.limited_to:
+            verdict += (
+                f"The last run, of {', '.join(self.limited_to)}, had {len(self.cells)} cells and "
+                f"{pairs:,} pairs; the other cells are those of runs before. "
+            )
+        verdict += (
+            f"{mixed:,} of {pairs:,} pairs were in mixed encodings; {self.refused:,} more tables "
+            "were refused when opened."
+        )
+        lines = [_HEAD.format(version=heldout.__version__, verdict=verdict), *_table(cells)]
         if broken:
             lines += ["", "## What broke", ""]
             lines += [f"- {' x '.join(place)}: `{cell.first}`" for place, cell in broken.items()]
         took = f"{self.seconds / 60:.0f} minutes, {self.processor / 60:.0f} of processor time"
-        lines += ["", f"The whole took {took}.", ""]
+        lines += ["", f"The {'last run' if self.limited_to else 'whole'} took {took}.", ""]
         return "\n".join(lines)
+
+
+def _fewest(cells: Mapping[Place, Cell]) -> str:
+    """Return how many pairs a cell has at least; through a slow entrance there are fewer.
+
+    >>> _fewest({("a", "", "", "list"): Cell(pairs=200), ("a", "", "", "Spark"): Cell(pairs=2)})
+    'at least 200 per cell, 2 through Spark'
+    """
+    slow = {name for *_, name in cells if name == ENTRANCES[-1]}
+    usual = min((cell.pairs for place, cell in cells.items() if place[3] not in slow), default=0)
+    return ", ".join(
+        [f"at least {usual} per cell"]
+        + [
+            f"{min(cell.pairs for place, cell in cells.items() if place[3] == name)} through {name}"
+            for name in slow
+        ]
+    )
+
+
+def _read_cells(page: str) -> dict[Place, Cell]:
+    """Return the cells of a page."""
+    lines = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("|")]
+    table = [[text.strip() for text in line] for line in lines]
+    cells = {}
+    for kind, relation, unit, *texts in table[2:]:
+        for entrance, text in zip(table[0][3:], texts, strict=True):
+            if text:
+                worst, pairs = text.rstrip(")").split(" (")
+                ratio = inf if worst == _ratio(inf) else float(worst)
+                cells[kind, relation, unit, entrance] = Cell(int(pairs), worst=ratio)
+    return cells
 
 
 _HEAD = """# The latest replay
@@ -508,26 +546,30 @@ def replay_everywhere(
     *,
     pairs: int,
     kinds: Sequence[str] = (),
+    through: Sequence[str] = (),
     minutes: float | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Replay:
-    """As `replay_all`, on all cores, and what is no question of a session unless `kinds` are."""
+    """As `replay_all`, on all cores; and what is no question of a session, unless limited."""
     from heldout.audit.replay_doors import replay_doors
 
-    begun, whole = time.perf_counter(), Replay(kinds=tuple(kinds))
+    begun, whole = time.perf_counter(), Replay(limited_to=(*kinds, *through))
     by_rows = _questions_by_rows(list(kinds) or q.kinds())
     rows = [description.__name__ for description in by_rows]
     # A cluster takes its time to start: once for all rows.
-    parts = [(name, (name_of_rows,)) for name in ENTRANCES[:-1] for name_of_rows in rows] + [
-        (ENTRANCES[-1], ())
+    wanted = [name for name in ENTRANCES if not through or name in through]
+    parts = [
+        (name, own)
+        for name in wanted
+        for own in ([()] if name == ENTRANCES[-1] else [(name_of_rows,) for name_of_rows in rows])
     ]
     # Where time is short, every part has its share; what one leaves, the next ones have.
     share, start = 60 * (minutes or inf) / (len(parts) + 1), time.time()
     with pool(workers) as executor:
         futures = [
             executor.submit(replay_doors, pairs=pairs, until=start + cores(workers) * share)
-            for _ in range(not kinds)
+            for _ in range(not whole.limited_to)
         ] + [
             executor.submit(
                 replay_all,

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heldout.audit.parallel import Progress, mapper
 from heldout.audit.result import Floats
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
@@ -22,6 +21,7 @@ from heldout.kernel.noise.exact import falls_to
 from heldout.kernel.ranking.laws import NoiseLaw
 from heldout.kernel.ranking.mechanism import METHODS, choose, sensitivity_for
 from heldout.kernel.statistic import Sealed
+from heldout.workers import Progress, mapper
 
 _REPLACE = Protection(neighbours="replace-one")  # type: ignore[arg-type]
 FALSE_ALARM = 1e-5

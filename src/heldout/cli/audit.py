@@ -25,6 +25,7 @@ def audit(
     list_all: Annotated[Flag, Parameter(name="--list")] = False,
     replay: Flag = False,
     pairs: int = 200,
+    through: Annotated[Sequence[str], Parameter(consume_multiple=True)] = (),
     lattice: int = 100_000,
     draws: int = 150_000,
     out: Path | None = None,
@@ -40,7 +41,7 @@ def audit(
     heldout audit confusion --samples 2000 --workers 1
     heldout audit half-the-scale --samples 2000 --workers 1 --json
     heldout audit --replay --pairs 200 --out docs/replay.md
-    heldout audit mean histogram --replay --pairs 20
+    heldout audit mean histogram --replay --pairs 20 --through hive CSV
     heldout audit --list
     ```
 
@@ -72,12 +73,15 @@ def audit(
         equal, and the loss at most the price.
     pairs
         With --replay: neighbours for each kind, relation, unit and entrance.
+    through
+        With --replay: the entrances to use, such as Parquet hive; left out, all that there are.
     lattice
         With --all: answers for the check of the lattice.
     draws
         With --all: draws for the check of each sampler.
     out
-        With --all or --replay: write the page of results to this .md file.
+        With --all or --replay: write the page of results to this .md file. Where kinds or
+        entrances are named, the cells of the others stay as they are there.
     """
     from heldout.audit.auditor import audit as audited
     from heldout.audit.long import long_audit
@@ -94,7 +98,15 @@ def audit(
             print_table(("subject", "kind", ""), rows, left=(0, 1, 2))
         return
     if replay:
-        _replay(subjects, pairs=pairs, minutes=minutes, workers=workers, out=out, as_json=as_json)
+        _replay(
+            subjects,
+            through,
+            pairs=pairs,
+            minutes=minutes,
+            workers=workers,
+            out=out,
+            as_json=as_json,
+        )
         return
     if not subjects and not all_subjects:
         raise ArgumentError("Name a subject. --list shows them, --all audits each.")
@@ -153,6 +165,7 @@ def audit(
 
 def _replay(
     kinds: Sequence[str],
+    through: Sequence[str],
     *,
     pairs: int,
     minutes: float | None,
@@ -160,19 +173,24 @@ def _replay(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    from heldout.arguments.rules import Whole
+    from heldout.arguments.rules import OneOf, Whole
     from heldout.audit.replay import replay_everywhere
+    from heldout.audit.tables import ENTRANCES
 
+    for name in through:
+        OneOf(ENTRANCES)(name, "through")
     with _bar(not as_json) as progress:
         replayed = replay_everywhere(
             pairs=Whole()(pairs, "pairs"),
             kinds=kinds,
+            through=through,
             minutes=minutes,
             workers=workers,
             progress=progress,
         )
     if out is not None:
-        out.write_text(replayed.markdown(), encoding="utf-8")
+        before = out.read_text(encoding="utf-8") if out.exists() else ""
+        out.write_text(replayed.markdown(before), encoding="utf-8")
     head = ("kind", "relation", "unit", "entrance", "pairs", "worst ratio")
     rows = [
         (*place, str(cell.pairs), f"{cell.worst:.3f}") for place, cell in replayed.cells.items()

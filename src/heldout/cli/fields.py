@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from heldout.arguments.forms import FormField
-from heldout.arguments.rules import Flag
+from heldout.arguments.rules import Flag, FormField
 
 
 def option_of(form_field: FormField) -> tuple[str, Any, Field[Any]]:

@@ -10,8 +10,7 @@ from importlib import import_module
 from typing import Any, ClassVar, Final
 
 from heldout.arguments import as_number, is_one_of, no_such, shown
-from heldout.arguments.forms import FormField
-from heldout.arguments.rules import Text, Values
+from heldout.arguments.rules import FormField, Text, Values
 from heldout.data.groups import Groups, chosen_groups, crossed_names
 from heldout.data.scores import FURTHEST, ScoreMap, ends_of
 from heldout.errors import ArgumentError, UndeclaredRival

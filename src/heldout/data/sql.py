@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from heldout.errors import DataError
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -19,7 +21,9 @@ Columns = dict[str, Any]
 FITTING_TYPES = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 LABEL_TYPES = FITTING_TYPES | {"UBIGINT"}  # what NumPy has as integers: wider ones come as objects
 INTEGER_TYPES = LABEL_TYPES | {"HUGEINT", "UHUGEINT"}
-BINARY_TYPES = {"FLOAT", "DOUBLE", "REAL"}
+EXACT_BITS = {"FLOAT": 24, "REAL": 24, "DOUBLE": 53}
+"""Of a type's whole numbers: from 2^53 on several are one double, as 2^53 + 1 is 2^53."""
+BINARY_TYPES = set(EXACT_BITS)
 NUMERIC_TYPES = INTEGER_TYPES | BINARY_TYPES | {"DECIMAL"}
 KINDS = {"number", "text", "boolean", "time", "key", "other"}
 """What a description calls the values of a column."""
@@ -100,10 +104,14 @@ def equals(column: str, column_type: str, value: object) -> str:
 
     It is one of the cell's own value: the type of a number, and its scale, decide nothing. A
     declared text equals a number if it is that number's canonical text, so "1" does and "01" and
-    "1.0" do not, which are other texts.
+    "1.0" do not, which are other texts. A whole number that several cells may have become is
+    refused, when the table is opened: a missing cell of one row makes doubles of all others.
 
     >>> equals("x", "DECIMAL(9,2)", "1"), equals("x", "DOUBLE", "01")
     ('x = 1', 'FALSE')
+    >>> equals("x", "DOUBLE", 2**53)
+    Traceback (most recent call last):
+    heldout.errors.DataError: 9007199254740992 is at or beyond 2^53, where a column of floats ...
     """
     if isinstance(value, str):
         if not is_numeric(column_type):
@@ -111,7 +119,13 @@ def equals(column: str, column_type: str, value: object) -> str:
         called = number_called(value)
         return "FALSE" if called is None else equals(column, column_type, called)
     if isinstance(value, bool | int):
-        number, exact = repr(int(value)), -(2**53) <= value <= 2**53
+        bits = EXACT_BITS.get(column_type)
+        if bits is not None and abs(value) >= 2**bits:
+            raise DataError(
+                f"{int(value)} is at or beyond 2^{bits}, where a column of floats holds several "
+                "whole numbers as one. Read the column as integers or texts."
+            )
+        number, exact = repr(int(value)), abs(value) < 2**53
         if not _can_hold(column_type, int(value)):
             return "FALSE"
     else:
@@ -128,15 +142,13 @@ def equals(column: str, column_type: str, value: object) -> str:
 def _can_hold(column_type: str, number: int) -> bool:
     """Return True if a cell can be the integer: else an engine rounds it to the type, or fails.
 
-    >>> _can_hold("DECIMAL(38,37)", 100), _can_hold("DOUBLE", 2**53 + 1), _can_hold("DOUBLE", 100)
-    (False, False, True)
+    >>> _can_hold("DECIMAL(38,37)", 100), _can_hold("DECIMAL(38,2)", 100), _can_hold("DOUBLE", 100)
+    (False, True, True)
     """
     digits = re.fullmatch(r"DECIMAL\((\d+), ?(\d+)\)", column_type)
     if digits is not None:
         beyond: int = 10 ** (int(digits[1]) - int(digits[2]))
         return abs(number) < beyond
-    if column_type in BINARY_TYPES:
-        return abs(number) < 2**1023 and int(float(number)) == number
     return True
 
 

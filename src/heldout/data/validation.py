@@ -18,6 +18,7 @@ from heldout.data.engine import Engine
 from heldout.data.scores import NARROWEST, WIDEST
 from heldout.data.sql import (
     BINARY_TYPES,
+    EXACT_BITS,
     FITTING_TYPES,
     as_double,
     as_text,
@@ -50,8 +51,6 @@ from heldout.errors import (
 
 PORTABLE_KEYS = FITTING_TYPES | {"VARCHAR", "UUID", "DATE", "BOOLEAN"}
 NESTED = re.compile(r"(STRUCT|MAP|UNION|VARIANT)\b|.*\]$", re.DOTALL)  # written by all rows' fields
-EXACT_BITS = {"FLOAT": 24, "REAL": 24, "DOUBLE": 53}
-"""Of a type's whole numbers: from 2^53 on several are one double, as 2^53 + 1 is 2^53."""
 
 _WIDTH = 32  # terms of one sum
 MOST_NAMED = 12  # columns that a message lists

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from heldout.arrays import Floats
 from heldout.intervals.curve import Curve
 from heldout.intervals.tuned import CLASS_PRIOR, FURTHEST, MISPLACED, MISSING_CLASS
 from heldout.kernel.noise.exact import crossed, halved
+from heldout.kernel.ranking.laws import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments
 
@@ -19,10 +20,13 @@ __all__ = [
     "Belief",
     "Influence",
     "Look",
+    "NoisyValue",
     "Scatter",
     "area_variance",
     "belief",
+    "believe_size",
     "cell_shares",
+    "concordance_variance",
     "difference_variance",
     "influence_on_area",
     "influence_on_difference",
@@ -230,6 +234,19 @@ _POPULATION_NODES: Final = 32
 Interval = tuple[float, float]
 
 
+class NoisyValue(Protocol):
+    """A value from 0 to 1 as it was drawn, with the law of its noise."""
+
+    @property
+    def metric(self) -> str: ...
+    @property
+    def unclamped(self) -> float: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def law(self) -> NoiseLaw: ...
+
+
 @dataclass(frozen=True)
 class Look:
     """Noisy class counts that were released: positives, and negatives if rows are not public."""
@@ -273,6 +290,19 @@ class Belief:
         rung = mechanism.local.rung(positives=positives, negatives=negatives)
         weights = (1 / max(positives, 1), 1 / max(negatives, 1))
         return cls(np.array([float(rung)]), np.array([1.0]), *weights)
+
+
+def believe_size(look: Look, *, rows_per_unit: int, most: int | None) -> Belief:
+    """Return what a noisy size says of the rung, where the rung is that size over k.
+
+    The size also stands for the number of rows that sampling error goes by.
+    """
+    sizes, weights, none = _candidates([look], 0, most, ends=(0,))
+    weights = weights * (1 + CLASS_PRIOR * look.spread / np.maximum(sizes, 0.5))
+    weights = weights / weights.sum()
+    rungs, rung_weights = _condensed(sizes / rows_per_unit, weights, _NODES)
+    per_row = float((weights / np.maximum(sizes, 1.0)).sum())
+    return Belief(rungs, rung_weights, per_row, per_row, no_ranking=none >= MISSING_CLASS)
 
 
 def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
@@ -345,11 +375,16 @@ def _condensed(rungs: Any, weights: Any, nodes: int) -> tuple[Any, Any]:
     return mean[positive] / total[positive], total[positive]
 
 
+def _believed(draw: NoisyValue) -> Belief | None:
+    """Return what a draw's own noisy counts say; of one without them, nothing."""
+    return belief(draw) if isinstance(draw, RankingDraw) else None
+
+
 # --- privacy noise alone -------------------------------------------------------------------------
 
 
 def noise_interval(
-    draw: RankingDraw, *, level: float = 0.95, known: Belief | None = None
+    draw: NoisyValue, *, level: float = 0.95, known: Belief | None = None
 ) -> Interval:
     """Covers the value of these very rows; clamped to the metric's range.
 
@@ -372,9 +407,9 @@ def noise_interval(
     return max(0.0, low), min(1.0, high)
 
 
-def noise_reach(draw: RankingDraw, *, level: float = 0.95, known: Belief | None = None) -> float:
+def noise_reach(draw: NoisyValue, *, level: float = 0.95, known: Belief | None = None) -> float:
     """Return how far the noise goes at this level: by its law and the class counts alone."""
-    candidates, law = known or belief(draw), draw.law
+    candidates, law = known or _believed(draw), draw.law
     if candidates is None or candidates.no_ranking:
         return 1.0 + abs(draw.unclamped)
 
@@ -398,7 +433,7 @@ def _falling_root(function: Callable[[float], float], low: float, high: float) -
 
 
 def population_interval(
-    draw: RankingDraw,
+    draw: NoisyValue,
     *,
     level: float = 0.95,
     known: Belief | None = None,
@@ -413,7 +448,7 @@ def population_interval(
 
     `known` and `centre` replace the belief and the released value, for comparisons in benchmarks.
     """
-    candidates = known or belief(draw)
+    candidates = known or _believed(draw)
     if candidates is None or candidates.no_ranking:
         return 0.0, 1.0
     candidates = candidates.condensed(_POPULATION_NODES)
@@ -424,9 +459,9 @@ def population_interval(
     return min(low, 1 - gap), max(low, 1 - gap)
 
 
-def is_plausible(draw: RankingDraw, theta: float, *, level: float = 0.95) -> bool:
+def is_plausible(draw: NoisyValue, theta: float, *, level: float = 0.95) -> bool:
     """Return whether the population interval holds theta, without looking for its ends."""
-    candidates = belief(draw)
+    candidates = _believed(draw)
     if candidates is None or candidates.no_ranking:
         return True
     candidates = candidates.condensed(_POPULATION_NODES)
@@ -434,7 +469,7 @@ def is_plausible(draw: RankingDraw, theta: float, *, level: float = 0.95) -> boo
     return min(sides) >= (1 - level) / 2
 
 
-def _tail_at(draw: RankingDraw, candidates: Belief, value: float, theta: float, side: int) -> float:
+def _tail_at(draw: NoisyValue, candidates: Belief, value: float, theta: float, side: int) -> float:
     """P(the released number is at least so far on this side of theta)."""
     return _upper_tail(draw, candidates, side * (value - theta), theta)
 
@@ -458,10 +493,10 @@ def _rising_root(function: Callable[[float], float], near: float) -> float:
     return crossed(function, low, high, width=2**-24)
 
 
-def _upper_tail(draw: RankingDraw, candidates: Belief, distance: float, theta: float) -> float:
+def _upper_tail(draw: NoisyValue, candidates: Belief, distance: float, theta: float) -> float:
     """P(sampling error + noise >= distance), as a double sum over quantiles of both."""
     nodes, node_weights = _sampling_nodes(candidates.scatter)
-    deviation = math.sqrt(_variance(draw.mechanism.metric, theta, candidates))
+    deviation = math.sqrt(_variance(draw.metric, theta, candidates))
     gaps = distance - deviation * nodes
     half = draw.law.survival(candidates.rungs[None, :], np.abs(gaps)[:, None]) / 2
     tails = np.where(gaps[:, None] >= 0, half, 1 - half)
@@ -506,21 +541,29 @@ def difference_variance(theta: float, n: float, m: float) -> float:
     return (1 / n + 1 / m) / 24
 
 
+def concordance_variance(theta: float, n: float, m: float) -> float:
+    """Of concordance with n comparable pairs for each row but one, at most.
+
+    Each row's own share of concordant pairs is then all or nothing. Rows are less extreme: a tenth
+    to a third of it is usual, which the released pull tells.
+    """
+    return 2 * max(theta * (1 - theta), 0.0) / n
+
+
 VARIANCES: Final[dict[str, Callable[[float, float, float], float]]] = {
     "auc": area_variance,
     "average-precision": precision_variance,
     "auc-difference": difference_variance,
+    "concordance": concordance_variance,
 }
 
 
-def two_sided_p_value(
-    draw: RankingDraw, *, null: float = 0.5, known: Belief | None = None
-) -> float:
+def two_sided_p_value(draw: NoisyValue, *, null: float = 0.5, known: Belief | None = None) -> float:
     """Return how surprising the released number is if the population's value is `null`. Free.
 
     For "auc-difference" the null 0.5 says that the two models are equally good.
     """
-    candidates = known or belief(draw)
+    candidates = known or _believed(draw)
     if candidates is None or candidates.no_ranking:
         return 1.0
     distance = abs(draw.unclamped - null)

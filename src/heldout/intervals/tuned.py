@@ -12,10 +12,12 @@ __all__ = [
     "DENOMINATOR_SHARE",
     "FURTHEST",
     "HEAVY_TAILS",
+    "LEAST_AT_RISK",
     "MISPLACED",
     "MISSING_CLASS",
     "NEAR_END",
     "NO_ROWS",
+    "RISK_NOISE",
 ]
 
 CLASS_PRIOR: Final = 2.0
@@ -56,3 +58,11 @@ by tests/intervals/test_groups.py."""
 HEAVY_TAILS: Final = (0.28, 0.07)
 """Degrees of freedom that g groups have more than g - 1 if laws are Laplace's: 0.28 + 0.07 ln(g/2).
 Chosen 2026-11-17 by simulation: of 2, 3, 5, 10 and 20 groups .28, .27, .31, .40 and .47."""
+
+LEAST_AT_RISK: Final = 5.0
+"""With fewer rows left at risk a survival curve is not shown. Since 2026-11-18; measured by
+benchmarks/measures.py."""
+
+RISK_NOISE: Final = 0.25
+"""Nor is it where the noise's deviation is more than this share of the rows left: logarithms of
+noisy counts would bend. Since 2026-11-18; measured by benchmarks/measures.py."""

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:  # at run time a family is loaded when one of its questions is first used
-    from heldout.questions.classes.questions import *  # noqa: F403
+    from heldout.questions.classes import *  # noqa: F403
     from heldout.questions.counts import *  # noqa: F403
     from heldout.questions.curves.questions import *  # noqa: F403
     from heldout.questions.features.questions import *  # noqa: F403

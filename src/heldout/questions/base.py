@@ -23,11 +23,11 @@ from typing import (
 )
 
 from heldout.arguments import shown
-from heldout.arguments.forms import FormField, plain_json
 from heldout.arguments.rules import (
     Choices,
     Columns,
     Flag,
+    FormField,
     Grid,
     Intervals,
     Number,
@@ -37,6 +37,7 @@ from heldout.arguments.rules import (
     Rule,
     Text,
     Whole,
+    plain_json,
 )
 from heldout.data.description import Description
 from heldout.data.table import PrivateTable

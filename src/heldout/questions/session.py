@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from heldout.intervals.groups import ByGroup, DecisionsByGroup
     from heldout.intervals.release import Release
     from heldout.questions.answers import Answered
-    from heldout.questions.classes.release import RankRelease
+    from heldout.questions.classes import RankRelease
     from heldout.questions.curves.release import CurvesByGroup, CurvesRelease
     from heldout.questions.lists import ListsRelease
     from heldout.questions.ranking.release import (
@@ -329,7 +329,7 @@ class Session(PrivateSession):
         `by` names a declared group, or several to cross: one matrix for each of its values, at
         the price and with the noise of one for all rows. `weighted` counts rows by their declared
         weights. Rows of several classes have no threshold: theirs is the matrix of true and
-        called classes (`heldout.questions.classes.release.ClassConfusionRelease`).
+        called classes (`heldout.questions.classes.ClassConfusionRelease`).
         """
         return self._ask(
             q.Confusion,
@@ -437,7 +437,7 @@ class Session(PrivateSession):
 
         `method`, `smaller_class`, `delta` and `scores` are as in `heldout.questions.Auc`. Of
         several classes: the area of each against all others, and their mean, as a
-        `heldout.questions.classes.release.ClassAreas`.
+        `heldout.questions.classes.ClassAreas`.
         """
         return self._ask(
             q.Auc,

@@ -9,8 +9,7 @@ import sqlalchemy as sa
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.kernel.ledger.records import checked_name
-from heldout.questions.boards.board import certificate_of
-from heldout.questions.boards.plan import Plan
+from heldout.questions.boards import Plan, certificate_of
 from heldout.server import jobs
 from heldout.server.accounts import Person
 from heldout.server.datasets import find, owned

@@ -13,7 +13,7 @@ from tests.chances import louder
 import heldout as ho
 from heldout.board import Board, Plan
 from heldout.errors import ArgumentError
-from heldout.questions.boards.plan import AreaMerit
+from heldout.questions.boards import AreaMerit
 
 ROWS = [(label, score) for label in (0, 1) for score in (0.0, 0.5, 1.0)]
 

@@ -14,7 +14,7 @@ from heldout.board import Board, Plan
 from heldout.errors import ArgumentError, BudgetExceeded, LedgerError
 from heldout.kernel import Loss
 from heldout.kernel.noise.selection import Prepaid
-from heldout.questions.boards.board import BoardEnded
+from heldout.questions.boards import BoardEnded
 
 
 @pytest.mark.chance(1e-7)
@@ -247,7 +247,7 @@ def test_a_plan_is_json_and_back(plan: Plan) -> None:
 
 
 def test_the_state_does_not_show_the_bar(opened: Any, tmp_path: Path) -> None:
-    from heldout.questions.boards.board import StateFile
+    from heldout.questions.boards import StateFile
 
     opened()
     state = StateFile(tmp_path / "board.json").read()

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.board import ATTACKS, attacked
 
 from heldout.board import Plan, certified
-from heldout.questions.boards.board import certificate_of
+from heldout.questions.boards import certificate_of
 
 
 def test_the_bound_is_that_of_the_derivation() -> None:
@@ -28,7 +28,7 @@ def test_every_score_that_can_be_shown_is_counted(spacing: float) -> None:
     plan = Plan(rows=10**6, price=8, improvements=1, submissions=3, start=0, step=spacing)
     noisy = np.linspace(-0.5, 2.0, 9999) * plan.whole
     shown = {plan.shown_score([int(each)], 0.5) for each in noisy}
-    with patch("heldout.questions.boards.plan._transcripts", return_value=0.0) as transcripts:
+    with patch("heldout.questions.boards._transcripts", return_value=0.0) as transcripts:
         plan.certificate()
     assert len(shown) <= transcripts.call_args.args[2] <= len(shown) + 1
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import heldout as ho
-from heldout.questions.separability.page import clue_figures, group_figure
+from heldout.questions.separability.deep_dive import Feature, Histogram
+from heldout.questions.separability.page import clue_figures, group_figure, histogram_figures
 
 
 @pytest.fixture(scope="module")
@@ -39,3 +40,19 @@ def test_groups_of_the_same_short_name_are_drawn(dive):
     (grouping,) = dive.groups
     long = tuple(replace(each, name=f"{'x' * 40}{each.name}") for each in grouping.groups)
     ElementTree.fromstring(group_figure(replace(grouping, groups=long)).svg)
+
+
+def test_histograms_stand_side_by_side_for_numbers_that_tell(dive):
+    assert dive.histograms[0].name == "pay"
+    for histogram, figure in zip(dive.histograms, histogram_figures(dive), strict=True):
+        assert sum(histogram.true) == pytest.approx(1)
+        assert sum(histogram.privatized) == pytest.approx(1)
+        assert len(histogram.edges) == len(histogram.true) + 1
+        assert "rows would have to move" in figure.caption
+
+
+def test_whole_numbers_have_a_bin_each():
+    of = Histogram.of(Feature("visits", None), [np.array([0.0, 0, 5]), np.array([0.0, 1, 5])])
+    assert of.edges == (-0.5, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5)
+    assert of.true == (2 / 3, 0, 0, 0, 0, 1 / 3)
+    assert of.privatized == (1 / 3, 1 / 3, 0, 0, 0, 1 / 3)

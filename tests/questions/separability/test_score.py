@@ -74,7 +74,7 @@ def test_every_face_of_the_plain_score_says_that_it_is_for_the_custodian_only(no
 def test_json_is_json_and_a_page_needs_nothing_from_elsewhere(noisy, tmp_path):
     assert json.loads(json.dumps(noisy.as_dict(), allow_nan=False))["separability"] > 0.5
     page = noisy.save(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 4 + len(noisy.deep_dive.histograms)
     for foreign in ("<script", "<link", "@import", "url("):
         assert foreign not in page
     with pytest.raises(ArgumentError, match=r"path must end in \.html"):

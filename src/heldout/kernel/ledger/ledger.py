@@ -17,7 +17,6 @@ from heldout.errors import (
 )
 from heldout.kernel import accountant
 from heldout.kernel.events import Event, price
-from heldout.kernel.ledger.by_content import ByContent, Content, check_budget
 from heldout.kernel.ledger.journal import Balance, Books, Clock, Journal, Line
 from heldout.kernel.ledger.keys import Individuals, KeyPlace, Overlap, Sample
 from heldout.kernel.ledger.records import (
@@ -29,7 +28,14 @@ from heldout.kernel.ledger.records import (
     checked_name,
     tampered,
 )
-from heldout.kernel.ledger.registry import Registration, Registry, signature
+from heldout.kernel.ledger.registry import (
+    ByContent,
+    Content,
+    Registration,
+    Registry,
+    check_budget,
+    signature,
+)
 from heldout.kernel.ledger.replay import Replay, Verification
 from heldout.kernel.ledger.storage import Storage, file_of, storage_of
 from heldout.kernel.ledger.witness import Watch, Witness, WitnessFile

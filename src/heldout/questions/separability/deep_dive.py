@@ -206,6 +206,7 @@ def _listed(names: Sequence[str]) -> str:
 
 BINS = 20
 LISTED = 10
+DRAWN = 4
 SHUFFLED_ROWS = 2000  # for classifiers that do not say what they look at
 
 
@@ -221,6 +222,28 @@ class Clue:
     mean_privatized: float
     nonzero_true: float
     nonzero_privatized: float
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The values of one feature, side by side: the share of each side's rows between two edges."""
+
+    name: str
+    edges: tuple[float, ...]
+    true: tuple[float, ...]
+    privatized: tuple[float, ...]
+
+    @classmethod
+    def of(cls, feature: Feature, sides: list[Floats]) -> "Histogram":
+        """Count both sides in the same bins: one for each whole number where these are few."""
+        values = np.concatenate(sides)
+        low, high = float(values.min()), float(values.max())
+        edges = np.linspace(low, high, BINS + 1)
+        if high - low < 2 * BINS and np.array_equal(values, np.rint(values)):
+            edges = np.arange(low, high + 2) - 0.5
+        counts = [np.histogram(side, bins=edges)[0] for side in sides]
+        shares = [tuple((count / max(count.sum(), 1)).tolist()) for count in counts]
+        return cls(feature.name, tuple(edges.tolist()), *shares)
 
 
 @dataclass(frozen=True)
@@ -287,6 +310,8 @@ class DeepDive:
     method: str
     clues: tuple[Clue, ...]
     """The features that say the most, first."""
+    histograms: tuple[Histogram, ...]
+    """True and privatized values of the first of them, side by side."""
     probabilities: dict[str, Probabilities]
     groups: tuple[Grouping, ...]
     hints: tuple[str, ...]
@@ -305,15 +330,24 @@ class DeepDive:
         is_true: Any,
     ) -> "DeepDive":
         method, weights = weights_of(fit.model, features, is_true)
+        order = np.argsort(-np.abs(weights), kind="stable")
+        sides = {
+            index: _sides(encoding.features[index], features[:, index], is_true, truth, privatized)
+            for index in order.tolist()
+        }
         clues = [
-            _clue(feature, weight, _sides(feature, features[:, index], is_true, truth, privatized))
-            for index, (feature, weight) in enumerate(zip(encoding.features, weights, strict=True))
+            _clue(encoding.features[index], float(weights[index]), values)
+            for index, values in sides.items()
         ]
-        clues.sort(key=lambda clue: -abs(clue.weight))
+        numeric = [
+            index for index in sides if weights[index] and encoding.features[index].level is None
+        ]
+        drawn = [index for index in numeric if all(len(side) for side in sides[index])][:DRAWN]
         scores = fit.scores[~is_true]
         return cls(
             method=method,
             clues=tuple(clues),
+            histograms=tuple(Histogram.of(encoding.features[i], sides[i]) for i in drawn),
             probabilities={
                 "true": Probabilities.of(fit.scores[is_true]),
                 "privatized": Probabilities.of(scores),
@@ -329,6 +363,7 @@ class DeepDive:
         return {
             "method": self.method,
             "clues": [asdict(clue) for clue in self.clues],
+            "histograms": [asdict(histogram) for histogram in self.histograms],
             "probabilities": {
                 name: asdict(probabilities) for name, probabilities in self.probabilities.items()
             },

@@ -16,7 +16,7 @@ from heldout.drawing.chart import (
     records,
 )
 from heldout.drawing.page import rendered
-from heldout.questions.separability.deep_dive import BINS, DeepDive, Grouping
+from heldout.questions.separability.deep_dive import BINS, DeepDive, Grouping, Histogram
 from heldout.questions.separability.fits import NAME
 from heldout.questions.separability.result import CUSTODIAN_ONLY, WHY_CUSTODIAN, Separability
 
@@ -121,6 +121,41 @@ def clue_figures(dive: DeepDive) -> list[Figure]:
     ]
 
 
+def histogram_figures(dive: DeepDive) -> list[Figure]:
+    """Return the values that tell most, true beside privatized."""
+    return [_side_by_side(histogram) for histogram in dive.histograms]
+
+
+def _side_by_side(histogram: Histogram) -> Figure:
+    bars: list[dict[str, Any]] = []
+    for place, (side, shares) in enumerate(
+        {"true": histogram.true, "privatized": histogram.privatized}.items()
+    ):
+        for low, high, share in zip(histogram.edges, histogram.edges[1:], shares, strict=False):
+            middle = (low + high) / 2
+            ends = (low, middle) if place == 0 else (middle, high)
+            bars.append(
+                {"side": side, "low": ends[0], "high": ends[1], "foot": 0.0, "share": share}
+            )
+    most = max((bar["share"] for bar in bars), default=1.0)
+    name = shortened(histogram.name)
+    chart = Chart(
+        [Layer("rect", bars, "low", "foot", "high", "share", color=Field("side"))],
+        x=Numbers(name, histogram.edges[0], histogram.edges[-1]),
+        y=Numbers("Share of rows", 0.0, most * 1.05, form=".0%"),
+        title=f"{name}, side by side",
+        width=260,
+        height=180,
+        colours=SIDES,
+    )
+    apart = sum(abs(a - b) for a, b in zip(histogram.true, histogram.privatized, strict=True)) / 2
+    return Figure(
+        chart.svg(says=f"{apart:.0%} of the rows would have to move for the two to agree."),
+        f"{name}: true and privatized rows by value. {apart:.0%} of the rows would have to move "
+        "for the two to agree.",
+    )
+
+
 def group_figure(grouping: Grouping) -> Figure:
     """The groups whose privatized rows look least true."""
     dots: list[dict[str, Any]] = [
@@ -178,7 +213,7 @@ def page(result: Separability, *, level: float = 0.95) -> str:
         level=level,
         between=lambda ends: f"{ends[0]:.3f} to {ends[1]:.3f}",
         drawn=[roc_figure(result), probability_figure(dive)],
-        clue_figures=clue_figures(dive),
+        clue_figures=[*clue_figures(dive), *histogram_figures(dive)],
         clues=[
             (
                 clue.name,

@@ -1,1 +1,0 @@
-"""Leaderboards: their plan, their state, and a certificate against overfitting."""

@@ -1,1 +1,0 @@
-"""Questions about rows of more than two classes."""
