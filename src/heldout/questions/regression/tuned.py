@@ -24,8 +24,8 @@ RESIDUAL_PART: Final = Fraction(2, 5)
 """Of the searches' price, for the residuals; the rest is for the predictions. Since 2026-11-15."""
 RESIDUAL_SLACK, PREDICTED_SLACK = 5, 4
 """How many rows less than the coverage will do, in units of 1/epsilon, for bounds of residuals and
-of predictions: without it noise on the threshold sends a search past the last row. Since 2026-11-15;
-measured by test_bounds.py."""
+of predictions: without it noise on the threshold sends a search past the last row. Since
+2026-11-15; measured by test_bounds.py."""
 METRICS_LEAST_SHARE, METRICS_MOST_SHARE = Fraction(1, 20), Fraction(3, 10)
 """Of the price of error measures: what their search gets, at least and at most. Since 2026-11-16;
 measured by accuracy."""
@@ -44,7 +44,7 @@ WIDER: Final = 2
 outside. Since 2026-11-16; measured by accuracy."""
 FEW_CELLS, MANY_CELLS = 30, 119
 """Cells of the residuals for few and for many rows; two more hold the rows beyond the bounds. 32
-and 121 = 11^2 fill a tree."""
+and 121 = 11^2 fill a tree. Since 2026-11-16."""
 
 # --- the search for bounds -----------------------------------------------------------------------
 
