@@ -1,10 +1,12 @@
 """What is checked, said and offered before anything is paid."""
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 pytest.importorskip("fastapi")
 pytest.importorskip("onnxruntime")
@@ -12,7 +14,7 @@ pytest.importorskip("onnxruntime")
 from tests.server.conftest import LINEAR, Site, write_rows
 from tests.server.test_site import Visitor
 
-from heldout.server import accounts
+from heldout.server import accounts, storage
 from heldout.server.datasets import find
 from heldout.server.evaluations import expected, tick_of
 
@@ -144,7 +146,7 @@ def test_a_file_is_stored_and_scored_once_and_nobody_learns_of_anothers(site: Si
         site.client("bert")
         .put(
             f"{API}/artifacts?name=model.json",
-            content=__import__("json").dumps(model),
+            content=json.dumps(model),
             headers={"Content-Type": "application/json", "Prefer": "wait=0"},
         )
         .json()
@@ -174,11 +176,7 @@ def test_whoever_waits_sees_the_public_time_of_the_answer(site: Site) -> None:
     model = site.upload()["id"]
     asked = site.ask(AUC, artifact=model, key="waits").json()
     assert (asked["queue_place"], asked["expected"]) == (0, None)
-    store, row = site.service.store, None
-    import sqlalchemy as sa
-
-    from heldout.server import jobs, storage
-
+    store = site.service.store
     with store.write() as connection:
         mine = (storage.jobs.c.kind == "evaluate") & (storage.jobs.c.subject == asked["id"])
         begun = time.time()
@@ -196,7 +194,6 @@ def test_whoever_waits_sees_the_public_time_of_the_answer(site: Site) -> None:
     assert f'data-until="{due}"' in page
     with store.write() as connection:
         connection.execute(storage.jobs.update().where(mine).values(state="waiting"))
-    assert jobs is not None
     site.work()
     answered = site.client("ana").get(
         f"{API}/evaluations/{asked['id']}", headers={"Prefer": "wait=5"}

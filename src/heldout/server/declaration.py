@@ -24,7 +24,7 @@ from heldout.data.classes import ClassifiedRows, class_columns, declared_classes
 from heldout.data.description import Description, ScoredRows
 from heldout.data.groups import declared_groups
 from heldout.data.regression_table import FittedRows
-from heldout.data.scores import FURTHEST
+from heldout.data.scores import FURTHEST, declared_values
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget
@@ -75,6 +75,14 @@ def _is_range(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return bool(-FURTHEST <= low < high <= FURTHEST)
+
+
+def _are_numbers(value: Any) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, list | tuple) and all(
+        isinstance(number, int | float) and not isinstance(number, bool) for number in value
+    )
 
 
 def _are_types(value: object) -> bool:
@@ -152,6 +160,11 @@ class Declaration(BaseModel):
     score_range: Annotated[
         tuple[float, float], _rule("two numbers, the lower first", _is_range)
     ] = (0.0, 1.0)
+    score_values: Annotated[tuple[float, ...] | None, _rule("a list of numbers", _are_numbers)] = (
+        None
+    )
+    """The only scores that models of these rows give, as everybody may know: curves are counted at
+    these."""
     default: Annotated[
         float | None, _rule("a score", lambda value: isinstance(value, int | float | None))
     ] = None
@@ -204,15 +217,16 @@ class Declaration(BaseModel):
         if (self.weight is None) != (self.largest_weight is None):
             raise ArgumentError("weight and largest_weight must be declared together.")
         if self.outcome is not None:
-            names = ("label", "classes", "score_range", "weight", *OF_CLASSES)
+            names = ("label", "classes", "score_range", "score_values", "weight", *OF_CLASSES)
             self._check_left_out("outcome is", *names)
         elif self.classes:
-            self._check_left_out("classes are", *OF_CLASSES)
+            self._check_left_out("classes are", "score_values", *OF_CLASSES)
         if (self.outcome is None) != (self.bounds is None):
             raise ArgumentError(
                 "outcome and bounds must be declared together: a column of numbers, and two "
                 "numbers between which it lies, as everybody may know."
             )
+        declared_values(self.score_values, self.score_range)
         low, high = self.range
         if self.default is not None and not low <= self.default <= high:
             within = "score_range" if self.bounds is None else "bounds"
@@ -281,7 +295,7 @@ class Declaration(BaseModel):
     @property
     def of_rows(self) -> Json:
         """Return what `Dataset` or `RegressionTable` wants to know."""
-        named: tuple[str, ...] = ("score_range", "positive", "negative", *WEIGHTS)
+        named: tuple[str, ...] = ("score_range", "score_values", "positive", "negative", *WEIGHTS)
         if self.classes:
             named = ("score_range", "classes", *WEIGHTS)
         elif self.outcome is not None:

@@ -286,6 +286,8 @@ def _outcome(draft: Draft, form: Form) -> Json:
     declared["positive"] = _value(one(form, "positive") or "1", kind)
     if one(form, "negative"):
         declared["negative"] = _value(one(form, "negative"), kind)
+    if listed(form, "score_values"):
+        declared["score_values"] = [_score(text) for text in listed(form, "score_values")]
     if one(form, "prevalence"):
         declared["prevalence"] = _number(form, "prevalence", "share of positive rows")
     return declared
@@ -425,6 +427,13 @@ def _value(text: str, kind: str) -> int | float | str | bool:
     raise ArgumentError(f"{shown(text)} is no number, and the column holds numbers.")
 
 
+def _score(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentError("The only scores must be numbers, separated by commas.") from None
+
+
 def _number(form: Form, field: str, words: str, usual: float | None = None) -> float:
     text = one(form, field)
     if not text and usual is not None:
@@ -465,6 +474,7 @@ def registered_forms(registered: Registered, draft: Draft) -> dict[str, dict[str
         "classes": ", ".join(map(str, declared.classes)),
         "lowest": f"{declared.score_range[0]:g}",
         "highest": f"{declared.score_range[1]:g}",
+        "score_values": ", ".join(f"{score:g}" for score in declared.score_values or ()),
         "prevalence": declared.prevalence,
     }
     if declared.bounds is not None:

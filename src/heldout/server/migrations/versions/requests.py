@@ -2,8 +2,8 @@
 
 from heldout.server.migrations.tables import create, drop
 
-revision = "6"
-down_revision = "5"
+revision = "7"
+down_revision = "6"
 
 
 def upgrade() -> None:
