@@ -1,4 +1,4 @@
-"""Whether a model goes with a data set, by what is public of both, before anything is paid.
+"""Compare a model with a data set, by what is public of both, before anything is paid.
 
 A model that does not fit is refused when it is chosen. What merely costs accuracy, predictions
 beyond the declared range, is counted in the file that was sent and said beside the price.

@@ -53,7 +53,7 @@ class NewGrant(Body):
 
 
 class NewRequest(Body):
-    """What an analyst would like to have in all, and why."""
+    """A larger allowance in all, and what for."""
 
     budget: Amount
     why: str = ""

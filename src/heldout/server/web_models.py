@@ -93,7 +93,7 @@ async def show_artifact(
 
 
 class Rename(Body):
-    """What an artefact is called from now on."""
+    """A new name of an artefact."""
 
     name: str
 
