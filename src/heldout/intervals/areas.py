@@ -10,7 +10,13 @@ import numpy as np
 
 from heldout.arrays import Floats
 from heldout.intervals.curve import Curve
-from heldout.intervals.tuned import CLASS_PRIOR, FURTHEST, MISPLACED, MISSING_CLASS
+from heldout.intervals.tuned import (
+    CLASS_PRIOR,
+    FURTHEST,
+    LEAST_SHOWN,
+    MISPLACED,
+    MISSING_CLASS,
+)
 from heldout.kernel.noise.exact import crossed, halved
 from heldout.kernel.ranking.laws import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
@@ -24,6 +30,7 @@ __all__ = [
     "Scatter",
     "area_variance",
     "belief",
+    "belief_if_shown",
     "believe_size",
     "cell_shares",
     "concordance_variance",
@@ -307,8 +314,60 @@ def believe_size(look: Look, *, rows_per_unit: int, most: int | None) -> Belief:
 
 def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
     """Return what the noisy counts say, its own and others of the same rows; None without any."""
+    return _belief_after(draw, _looks(draw, others))
+
+
+def belief_if_shown(
+    draw: RankingDraw, others: Sequence[Look], is_shown: Callable[[Belief], bool]
+) -> Belief | None:
+    """Return the belief, given that the number is shown.
+
+    It is shown if `is_shown` of the belief, and so if noise made a small class look large. Of such
+    draws the noisy count says less: a class below the least count that is shown explains it as well
+    as a class of that count does, because the tail of Laplace noise has no memory.
+    """
+    looks = _looks(draw, others)
+    sharpest = min(looks, key=lambda look: look.spread)
+    which = int(np.argmin(sharpest.counts)) if len(sharpest.counts) > 1 else 0
+    rows, count = draw.mechanism.rows, sharpest.counts[which]
+    turned = len(sharpest.counts) == 1 and draw.mechanism.metric != "average-precision"
+    above = turned and rows is not None and count > rows / 2
+
+    def with_count(count: float) -> list[Look]:
+        counts = (*sharpest.counts[:which], count, *sharpest.counts[which + 1 :])
+        return [replace(look, counts=counts) if look is sharpest else look for look in looks]
+
+    def shown_at(count: float) -> bool:
+        known = _belief_after(draw, with_count(count))
+        return known is not None and is_shown(known)
+
+    none = float(rows or 0) if above else 0.0
+    if shown_at(none):
+        return _belief_after(draw, looks)  # never hidden
+    least = halved(shown_at, float(count), none, steps=7)[0]
+
+    def given_shown(true: Floats) -> Floats:
+        over = (true - least) / sharpest.spread * (-1 if above else 1)
+        hidden = np.exp(-np.abs(over)) / 2
+        chance: Floats = np.where(over >= 0, 1 - hidden, hidden)
+        return chance
+
+    return _belief_after(draw, looks, which=which, chance=given_shown)
+
+
+def _looks(draw: RankingDraw, others: Sequence[Look]) -> list[Look]:
+    return [*(Look(counts, scale) for counts, scale in draw.looks), *others]
+
+
+def _belief_after(
+    draw: RankingDraw,
+    looks: Sequence[Look],
+    *,
+    which: int = 0,
+    chance: Callable[[Floats], Floats] | None = None,
+) -> Belief | None:
+    """Believe these looks; `chance` is that of what was seen to be shown, by the true count."""
     mechanism = draw.mechanism
-    looks = [*(Look(counts, scale) for counts, scale in draw.looks), *others]
     if not looks:
         return None
     scale = min(look.spread for look in looks)
@@ -322,6 +381,8 @@ def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
         none = max(no_first, no_second)
         positives, negatives = (grid.ravel() for grid in np.meshgrid(first, second))
         weights = np.outer(second_weights, first_weights).ravel()
+    if chance is not None:
+        weights = weights / np.maximum(chance((positives, negatives)[which]), LEAST_SHOWN)
     size = mechanism.local.rung_size(positives=positives, negatives=negatives)
     weights = weights * (1 + CLASS_PRIOR * scale / np.maximum(size, 0.5))
     weights = weights / weights.sum()
@@ -399,12 +460,10 @@ def noise_interval(
     >>> 0.0002 < high - low < 0.0015
     True
     """
+    # From the clamped number, which is nearer to every value there is: clamped after it is widened,
+    # the interval of a number far outside would be short where it should be long.
     reach = noise_reach(draw, level=level, known=known)
-    low, high = draw.unclamped - reach, draw.unclamped + reach
-    if low > 1 or high < 0:
-        # No value is so near. From the clamped number, which is nearer to every value there is.
-        low, high = draw.value - reach, draw.value + reach
-    return max(0.0, low), min(1.0, high)
+    return max(0.0, draw.value - reach), min(1.0, draw.value + reach)
 
 
 def noise_reach(draw: NoisyValue, *, level: float = 0.95, known: Belief | None = None) -> float:
@@ -439,7 +498,7 @@ def population_interval(
     known: Belief | None = None,
     centre: float | None = None,
 ) -> Interval:
-    """Covers the value in the population that the rows were drawn from.
+    """Covers the value in the population that the rows were drawn from, and the noise interval.
 
     A candidate value is kept if the released number is not too far from it, under the sampling
     variance *at the candidate* (a score interval, so it never leaves [0, 1]) and the noise. The
@@ -451,12 +510,15 @@ def population_interval(
     candidates = known or _believed(draw)
     if candidates is None or candidates.no_ranking:
         return 0.0, 1.0
+    least, most = (
+        (1.0, 0.0) if centre is not None else noise_interval(draw, level=level, known=known)
+    )
     candidates = candidates.condensed(_POPULATION_NODES)
-    value = draw.unclamped if centre is None else centre
+    value = draw.value if centre is None else centre
     tail = (1 - level) / 2
     low = _rising_root(lambda theta: _tail_at(draw, candidates, value, theta, +1) - tail, value)
     gap = _rising_root(lambda gap: _tail_at(draw, candidates, value, 1 - gap, -1) - tail, 1 - value)
-    return min(low, 1 - gap), max(low, 1 - gap)
+    return min(low, 1 - gap, least), max(low, 1 - gap, most)
 
 
 def is_plausible(draw: NoisyValue, theta: float, *, level: float = 0.95) -> bool:
@@ -464,8 +526,11 @@ def is_plausible(draw: NoisyValue, theta: float, *, level: float = 0.95) -> bool
     candidates = _believed(draw)
     if candidates is None or candidates.no_ranking:
         return True
+    least, most = noise_interval(draw, level=level)
+    if least <= theta <= most:
+        return True
     candidates = candidates.condensed(_POPULATION_NODES)
-    sides = (_tail_at(draw, candidates, draw.unclamped, theta, side) for side in (+1, -1))
+    sides = (_tail_at(draw, candidates, draw.value, theta, side) for side in (+1, -1))
     return min(sides) >= (1 - level) / 2
 
 

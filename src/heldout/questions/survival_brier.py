@@ -309,8 +309,9 @@ class SurvivalBrier(Question[SurvivalBrierRelease]):
         cells = np.round(typical_cells(self.steps, rows)).astype(np.int64)
         statistic = plan.errors({"lost": cells}).statistic
         assert isinstance(statistic, SurvivalErrors)
-        mean = guess.mean_error / statistic.largest
-        spread = mean * (1 - mean) * (1 - guess.error_spread**2)
+        error, deviation = guess.error("squared")
+        mean = error / statistic.largest
+        spread = max(mean * (1 - mean) - (deviation / statistic.largest) ** 2, 0.0)
         parts = [mean, spread, 1 - mean - spread][: statistic.size]
         return {"lost": cells, "errors": np.round(np.array(parts) * rows * statistic.resolution)}
 
