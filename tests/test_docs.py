@@ -245,3 +245,34 @@ def test_the_site_builds_strictly_and_asks_nothing_of_another_host(tmp_path: Pat
     tabs = re.findall(r'href="([^"]+)" class="md-tabs__link"', menu)
     assert "proofs/index.html" in tabs, "the proofs have a section of their own"
     assert (tmp_path / "search" / "search_index.json").is_file()
+
+
+def resolved(name: str) -> bool:
+    """Say whether `ho.regression.fit`, `pr.auc`, `q.Auc` or `session.auc` names something."""
+    import heldout as ho
+    from heldout import precision_recall, questions
+
+    first, *rest = name.split(".")
+    found = {"ho": ho, "pr": precision_recall, "q": questions, "session": ho.Session}[first]
+    for part in rest:
+        if first == "session":
+            kinds = {kind.replace("-", "_") for kind in questions.kinds()}
+            sessions = (ho.Session, ho.regression.RegressionSession)
+            return part in kinds or any(hasattr(session, part) for session in sessions)
+        if not hasattr(found, part):
+            return False
+        found = getattr(found, part)
+        if not isinstance(found, ModuleType):  # attributes of what it returns are shown by running
+            return True
+    return True
+
+
+def test_every_public_name_that_a_page_mentions_is_there() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    mentioned = re.compile(r"(?<![\w.\"'/-])((?:ho|pr|q|session)(?:\.[A-Za-z]\w*)+)")
+    named = {
+        (page.name, name) for page in pages for name in mentioned.findall(page.read_text("utf-8"))
+    }
+    assert len(named) > 100
+    assert [item for item in sorted(named) if not resolved(item[1])] == []
+    assert not resolved("ho.features.PrivateSelector")

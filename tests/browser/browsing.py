@@ -23,7 +23,7 @@ import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from heldout.examples import readmission
-from heldout.server import accounts, artifacts, datasets, evaluations
+from heldout.server import accounts, artifacts, datasets, drafts, evaluations
 from heldout.server.accounts import SCOPES, Person
 from heldout.server.app import make_app
 from heldout.server.run import MODELS, prepare
@@ -144,6 +144,15 @@ class Ready:
             self._asked(live, ana, "laboratory.json", {"question": "report", "epsilon": "1"}),
         ]
         live.wait(lambda: all(_answered(service, ana, each) for each in self.answers))
+        draft = drafts.again(service, carol, "stays")
+        live.wait(lambda: drafts.find(service, carol, draft).state == "ready")
+        known = drafts.find(service, carol, draft)
+        forms = drafts.registered_forms(datasets.find(service, "stays"), known)
+        for step in known.steps[:-1]:
+            known = drafts.fill_in(service, known, step, forms[step])
+        steps = ("source", *known.steps)
+        self.steps = [f"/register/{draft}?step={step}" for step in steps]
+        """A registration that was begun, by the step that its page shows."""
 
     def _asked(self, live: Live, person: Person, model: str, question: Any) -> str:
         row = evaluations.submit(

@@ -21,7 +21,7 @@ def addresses(ready: Ready) -> dict[str, list[str]]:
             f"/datasets/stays/confirm?{ask}&by=exact&exact=8",
             answers[0], answers[2], f"{answers[0]}/report.html",
         ],
-        "carol": ["/", "/register?again=stays", "/boards", "/datasets/stays",
+        "carol": ["/", "/register", *ready.steps, "/boards", "/datasets/stays",
                   "/ledger?check=true", "/log"],
         "olga": ["/datasets/stays"],
         "adam": ["/"],

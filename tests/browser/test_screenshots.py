@@ -24,7 +24,8 @@ def shots(ready: Ready) -> dict[str, tuple[str, str, str, int]]:
     rival = ready.models["ana", "admission.json"]
     ask = f"artifact={model}&rival={rival}&question=auc&question=compare&by=exact&exact=8"
     return {
-        "register": ("carol", "/register?again=stays", "", 1000),
+        "register": ("carol", ready.steps[1], "", 1000),
+        "columns": ("carol", ready.steps[3], "", 900),
         "allowances": ("carol", "/datasets/stays", "", 720),
         "spending": ("carol", "/datasets/stays", "#spent", 760),
         "data-set": ("ana", "/datasets/stays", "", 1060),

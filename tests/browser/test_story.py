@@ -47,28 +47,39 @@ def _administrator_adds_an_analyst(adam: Page) -> str:
 
 def _custodian_registers(carol: Page) -> None:
     carol.get_by_role("link", name="Register", exact=True).click()
-    for label, value in (
-        ("Name", "readmissions"),
-        ("File", "readmissions.parquet"),
-        ("What analysts should know", "Made-up stays."),
-        ("Outcome", "discharged"),
-        ("Row key", "encounter_id"),
-        ("Column that names a person", "patient_id"),
-        ("Rows of one person that count", "3"),
-        ("About how many rows", "5000"),
-        ("Budget (epsilon)", "30"),
-    ):
-        carol.get_by_label(label, exact=label in ("Name", "File", "Outcome")).fill(value)
-    carol.get_by_role("button", name="Register").click()
-    # A wrong column is explained, and the form comes back as it was filled in.
-    expect(carol.get_by_role("alert")).to_contain_text("discharged")
-    carol.get_by_role("link", name="Register it again").click()
-    expect(carol.get_by_label("Row key")).to_have_value("encounter_id")
-    carol.get_by_label("Outcome").fill("readmitted")
-    carol.get_by_text("Some of these people are registered here already").click()
-    carol.get_by_label("Give them a second budget").check()
-    carol.get_by_role("button", name="Register").click()
+    carol.get_by_role("button", name="Begin").click()
+    carol.get_by_label("File", exact=True).select_option("readmissions.parquet")
+    carol.get_by_role("button", name="Read its columns").click()
+    # A wrong column is explained, and the forms come back as they were filled in.
+    carol.get_by_label("Column that models predict").select_option("age")
+    _picks_rows(carol, "encounter_id")
+    expect(carol.get_by_role("alert")).to_contain_text("age")
+    carol.get_by_role("button", name="Register it again").click()
+    expect(carol.get_by_label("Column that models predict")).to_have_value("age")
+    carol.get_by_label("Column that models predict").select_option("readmitted")
+    _picks_rows(carol, "encounter_id", second_budget=True)
     expect(carol.get_by_role("heading", name="Allowances")).to_be_visible()
+
+
+def _picks_rows(carol: Page, key: str, *, second_budget: bool = False) -> None:
+    carol.get_by_role("button", name="Continue").click()
+    carol.get_by_label("Column that names a row").select_option(key)
+    carol.get_by_label("Column that names a person").select_option("patient_id")
+    carol.get_by_label("Rows of one person that count").fill("3")
+    carol.get_by_label("About how many rows").fill("5000")
+    carol.get_by_role("button", name="Continue").click()
+    expect(carol.get_by_label("A model may see creatinine")).to_be_checked()
+    for name in ("age", "readmitted"):  # whichever of them is no outcome
+        if carol.get_by_label(f"A model may see {name}").count():
+            carol.get_by_label(f"A model may see {name}").set_checked(name == "age")
+    carol.get_by_role("button", name="Continue").click()
+    carol.get_by_label("Name", exact=True).fill("readmissions")
+    carol.get_by_label("What analysts should know").fill("Made-up stays.")
+    carol.get_by_label("Budget (epsilon)").fill("30")
+    if second_budget:
+        carol.get_by_text("Some of these people are registered here already").click()
+        carol.get_by_label("Give them a second budget").check()
+    carol.get_by_role("button", name="Register", exact=True).click()
 
 
 def _custodian_grants(carol: Page, analyst: str, budget: str) -> None:

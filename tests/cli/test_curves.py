@@ -115,6 +115,19 @@ def test_evaluate_shows_curves_when_asked(run):
     assert "curves" in found["releases"]
 
 
+@pytest.mark.chance(1e-7)
+def test_declared_scores_are_the_bins(run):
+    asked = ("curves", "test.parquet", "--label", "readmitted", "--score", "comorbidities")
+    asked += ("--score-range", "0", "9", "--epsilon", "4", "--json")
+    values = ",".join(map(str, range(10)))
+    found = json.loads(run(*asked, "--score-values", values).out)
+    assert len(found["noisy"]["positives"]) == 10
+    assert found["parameters"]["score_values"] == list(range(10))
+    refused = run(*asked, "--score-values", "1,eleven")
+    assert refused.code == 2
+    assert "score_values must be numbers" in refused.err
+
+
 def test_the_binormal_curve_costs_an_area_and_is_drawn(run):
     whole = run(*ASK, "--method", "binormal", "--out", "roc.svg", "--json")
     assert whole.code == 0, whole.err

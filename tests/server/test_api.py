@@ -107,6 +107,19 @@ def test_a_custodian_may_say_which_share_is_positive_and_quotes_take_it(
     assert noise("unsaid") == noise("unsaid", positives=100) < noise("rare")
 
 
+def test_the_only_scores_of_models_are_declared() -> None:
+    declared = {"label": "y", "row_key": "k", "score_values": [0, 0.25, 1]}
+    assert Declaration.of(declared).of_rows["score_values"] == (0, 0.25, 1)
+    assert Declaration.of(declared).content["score_values"] == [0, 0.25, 1]
+    for wrong, words in (
+        ({"score_values": [0, 2]}, "score_values must be 2 to"),
+        ({"score_values": "0, 1"}, "score_values must be a list of numbers"),
+        ({"classes": ["a", "b", "c"]}, "score_values must be left out where classes are declared"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            Declaration.of(declared | wrong)
+
+
 @pytest.mark.parametrize("share", [0, 1, -0.1, "some", True, [0.5]])
 def test_a_share_of_positives_lies_between_0_and_1(share: Any) -> None:
     with pytest.raises(ArgumentError, match="prevalence must be a number between 0 and 1"):

@@ -9,6 +9,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from tests.chances import louder
+from tests.server.clicking import Clicking
 from tests.server.conftest import LINEAR, Site, write_rows
 from tests.server.test_site import Visitor
 
@@ -237,24 +238,16 @@ def test_the_pages_register_classes_and_offer_their_questions(
         return browser
 
     pyarrow.parquet.write_table(pyarrow.table(TABLE), tmp_path / "again.parquet")
-    carol = visit("carol")
-    form = {
-        "name": "by-form",
-        "kind": "file",
-        "file": str(tmp_path / "again.parquet"),
-        "label": "species",
-        "classes": "c, a, b",
-        "positive": "1",
-        "row_key": "id",
-        "budget": "3",
-        "new": "yes",
-    }
-    page = carol.fill("/register", seen="/register", **form)
-    assert page.status_code == 200
-    flowers.work()
-    assert "one of c, a, b" in carol.get("/datasets/by-form").text
-    wrong = carol.fill("/register", seen="/register", **form | {"name": "x", "classes": "c"})
-    assert (wrong.status_code, "classes must be a list" in wrong.text) == (422, True)
+    carol = Clicking(flowers)
+    registered = carol.all_steps(
+        tmp_path / "again.parquet",
+        "by-form",
+        outcome={"label": "species", "sort": "classes", "classes": "c, a, b"},
+        rows={"row_key": "id"},
+        spend={"new": "yes"},
+    )
+    assert registered["state"] == "open", registered["words"]
+    assert "one of c, a, b" in carol.browser.get("/datasets/by-form").text
 
     ana = visit("ana")
     ask = ana.get("/datasets/flowers/ask").text

@@ -43,6 +43,7 @@ OF_HABITS: dict[str, Any] = {
     "largest_weight": 2,
     "flags": {"columns": ["smoker", "runner"], "features_per_row": 2},
     "compared": {"numbers": ["a", "b"], "texts": ["t"], "rows": 600},
+    "measured": {"values": {"a": [0, 4], "b": [0, 4]}},
 }
 
 

@@ -9,6 +9,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from tests.chances import louder
+from tests.server.clicking import Clicking
 from tests.server.conftest import Site, write_rows
 from tests.server.test_site import Visitor
 
@@ -249,26 +250,20 @@ def test_pages_register_a_numeric_outcome_and_sell_its_questions(
         return browser
 
     pyarrow.parquet.write_table(pyarrow.table(TABLE), tmp_path / "again.parquet")
-    carol = visit("carol")
-    form = {
-        "name": "by-form",
-        "kind": "file",
-        "file": str(tmp_path / "again.parquet"),
-        "label": "cost",
-        "bound_low": "0",
-        "bound_high": "100",
-        "positive": "1",
-        "lowest": "0",
-        "highest": "1",
-        "row_key": "id",
-        "budget": "3",
-        "new": "yes",
-    }
-    page = carol.fill("/register", seen="/register", **form)
-    assert page.status_code == 200
-    costs.work()
-    assert "a number from 0 to 100" in carol.get("/datasets/by-form").text
-    wrong = carol.fill("/register", seen="/register", **form | {"name": "x", "bound_high": ""})
+    carol = Clicking(costs)
+    outcome = {"label": "cost", "sort": "number", "bound_low": "0", "bound_high": "100"}
+    registered = carol.all_steps(
+        tmp_path / "again.parquet",
+        "by-form",
+        outcome=outcome,
+        rows={"row_key": "id"},
+        spend={"new": "yes"},
+    )
+    assert registered["state"] == "open", registered["words"]
+    assert "a number from 0 to 100" in carol.browser.get("/datasets/by-form").text
+    carol.begin()
+    carol.choose(kind="path", path=str(tmp_path / "again.parquet"))
+    wrong = carol.send("outcome", **outcome | {"bound_high": ""})
     assert (wrong.status_code, "The upper bound must be a number" in wrong.text) == (422, True)
 
     ana = visit("ana")

@@ -100,7 +100,7 @@ def test_a_password_opens_a_session_and_signing_out_ends_it_everywhere(
     )
     browser = Visitor(site.app)
     wrong = browser.fill("/sign-in", seen="/sign-in", name="bert", password="wrong")
-    assert (wrong.status_code, "Name or password is wrong" in wrong.text) == (403, True)
+    assert (wrong.status_code, "Name, password or code is wrong" in wrong.text) == (403, True)
     nobody = browser.fill("/sign-in", seen="/sign-in", name="nobody", password="wrong")
     assert nobody.status_code == 403
     assert "bert" in browser.fill("/sign-in", seen="/sign-in", name="bert", password=PASSWORD).text
@@ -254,7 +254,15 @@ def test_names_and_texts_are_shown_and_never_run(
     assert "&lt;img src=x onerror=y&gt;.json" in answer.text
     assert "<img" not in answer.text
     carol = visit("carol")
-    refused = carol.fill("/register", name="x", facts=NASTY, label="y", row_key="k", budget="no")
+    address = str(carol.fill("/register").url.path)
+    site.work()
+    carol.fill(f"{address}/source", kind="path", path=str(tmp_path / "none.parquet"))
+    site.work()
+    carol.fill(f"{address}/source", kind="path", path=str(write_rows(tmp_path / "x.parquet")))
+    site.work()
+    for step, form in (("outcome", {"label": "readmitted", "sort": "two"}), ("rows", {})):
+        carol.fill(f"{address}/{step}", **form).raise_for_status()
+    refused = carol.fill(f"{address}/spend", name="x", facts=NASTY, budget="no")
     assert refused.status_code == 422
     assert "<script>alert" not in refused.text
     assert "\u202e" not in refused.text
@@ -389,17 +397,26 @@ def test_a_custodian_grants_changes_revokes_raises_and_closes_by_forms(
 ) -> None:
     carol = visit("carol")
     write_rows(tmp_path / "rows.parquet", count=60)
-    told = {"kind": "file", "file": str(tmp_path / "rows.parquet"), "label": "readmitted",
-            "row_key": "admission", "features": "age, stay", "budget": "1"}  # fmt: skip
-    carol.fill("/register", name="second", **told)
+    forms = {
+        "outcome": {"label": "readmitted", "sort": "two", "negative": "0"},
+        "rows": {"row_key": "admission"},
+        "columns": {"feature.1": "yes", "feature.2": "yes"},
+        "spend": {"name": "second", "budget": "1"},
+    }
+    address = str(carol.fill("/register").url.path)
+    carol.fill(f"{address}/source", kind="path", path=str(tmp_path / "rows.parquet"))
+    site.work()
+    for step, form in forms.items():
+        carol.fill(f"{address}/{step}", **form).raise_for_status()
     site.work()
     assert "are also in account" in carol.get("/datasets/second").text
-    again = carol.get("/register?again=second").text
-    assert 'value="readmitted"' in again
-    told["new"] = "yes"
-    told["negative"] = "0"
-    assert "A worker checks the rows" in carol.fill("/register", name="second", **told).text
-    assert 'name="negative" value="0"' in carol.get("/register?again=second").text
+    address = str(carol.fill("/datasets/second/again").url.path)
+    site.work()
+    assert 'name="negative" value="0"' in carol.get(f"{address}?step=outcome").text
+    forms["spend"]["new"] = "yes"
+    for step, form in forms.items():
+        page = carol.fill(f"{address}/{step}", **form)
+    assert "A worker checks the rows" in page.text
     site.work()
     page = "/datasets/second"
     assert "is granted" in carol.fill(f"{page}/grants", analyst="bert", budget="1/2").text

@@ -66,6 +66,8 @@ GET     /api/v1/people                             administrator custodian
 POST    /api/v1/people                             administrator
 POST    /api/v1/people/{{name}}/link                 administrator
 DELETE  /api/v1/people/{{name}}                      administrator
+DELETE  /api/v1/people/{{name}}/factor               administrator
+DELETE  /api/v1/people/{{name}}/provider             administrator
 """
 PAGES = f"""
 GET     /static/{{name}}                             anybody
@@ -84,9 +86,17 @@ GET     /account                                   {EVERYBODY}
 POST    /account/password                          {EVERYBODY}
 POST    /account/tokens                            {EVERYBODY}
 POST    /account/tokens/{{identity}}/revoke          {EVERYBODY}
+POST    /account/factor                            {EVERYBODY}
+POST    /account/factor/confirm                    {EVERYBODY}
+POST    /account/factor/remove                     {EVERYBODY}
+GET     /oidc/start                                anybody
+GET     /oidc/callback                             anybody
+POST    /oidc/connect                              {EVERYBODY}
 POST    /people                                    administrator
 POST    /people/{{name}}/link                        administrator
 POST    /people/{{name}}/disable                     administrator
+POST    /people/{{name}}/factor/reset                administrator
+POST    /people/{{name}}/disconnect                  administrator
 GET     /artifacts                                 analyst
 POST    /artifacts                                 analyst
 GET     /artifacts/{{identity}}                      analyst
@@ -102,6 +112,12 @@ POST    /evaluations/{{identity}}/cancel             analyst
 GET     /compare                                   analyst
 GET     /register                                  custodian
 POST    /register                                  custodian
+POST    /register/upload                           custodian
+GET     /register/{{identity}}                       custodian
+POST    /register/{{identity}}/source                custodian
+POST    /register/{{identity}}/discard               custodian
+POST    /register/{{identity}}/{{step}}                custodian
+POST    /datasets/{{name}}/again                     custodian
 POST    /datasets/{{name}}/grants                    custodian
 POST    /datasets/{{name}}/grants/{{analyst}}          custodian
 POST    /datasets/{{name}}/grants/{{analyst}}/revoke   custodian
@@ -176,6 +192,7 @@ def call(site: Any, method: str, path: str, *, token: str | None, held: str = ""
     values = {
         "name": held or ("nobody" if ending else "readmissions"),
         "analyst": "bert",
+        "step": "outcome",
         "identity": "nothing" if ending and not held else site.own.get(kind, "nothing"),
     }
     filled = re.sub(r"\{(\w+)\}", lambda found: values[found[1]], path)
@@ -362,6 +379,7 @@ def open_page(site: Any, browser: Any, method: str, path: str, **form: str) -> A
     values = {
         "name": "readmissions" if method == "GET" else "nothing",
         "analyst": "nobody",
+        "step": "outcome",
         "identity": site.own.get(kind, "nothing") if method == "GET" else "nothing",
     }
     filled = re.sub(r"\{(\w+)\}", lambda found: values[found[1]], path)

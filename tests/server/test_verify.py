@@ -213,6 +213,21 @@ def test_a_number_that_was_changed_on_the_page_is_noticed(
     assert (code, json.loads(out)["page"]) == (1, "another")
 
 
+def test_a_page_whose_curves_were_signed_without_readings_is_not_called_another(
+    signer: Signer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statement = json.loads(content((q.Report(epsilon="2", sections=["curves"]),)))
+    file, words = tmp_path / "curves.html", ("--server-key", signer.public, "--json")
+    file.write_text(answer_page(signer.sign(statement)))
+    code, out, _ = verified(capsys, str(file), *words)
+    assert (code, json.loads(out)["page"]) == (0, "as signed")
+    del statement["answer"]["readings"]  # as an earlier version signed it, and rendered its page
+    file.write_text(answer_page(signer.sign(statement)).replace("</main>", "<p></p></main>"))
+    code, out, err = verified(capsys, str(file), *words)
+    assert (code, json.loads(out)["page"]) == (1, "not comparable")
+    assert "reads curves anew" in " ".join(err.split())
+
+
 def test_what_is_no_page_of_ours_is_refused_in_one_line(
     signer: Signer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -223,13 +223,16 @@ class Scored(Labelled):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows(Scored, Custody):
+class ScoredOptions(Scored, Custody):
     """Rows with a label and a score.
 
     Parameters
     ----------
     score_map
         Centre and scale, for scores without a range: 0 1 for a logistic model's linear score.
+    score_values
+        The only scores that the model can give, such as 0,0.1,0.2: its curves are then counted at
+        these, and sharper. Public; never read off the data.
     classes
         For a label of more than two values: all of them, such as a,b,c, instead of positive and
         negative. Give --class-scores, a column for each, or --prediction.
@@ -258,6 +261,7 @@ class Rows(Scored, Custody):
     class_scores: str | None = None
     prediction: str | None = None
     score_map: tuple[float, float] | None = None
+    score_values: str | None = None
     rival_range: tuple[float, float] | None = None
     rival_map: tuple[float, float] | None = None
     clip: Flag = False
@@ -287,6 +291,7 @@ class Rows(Scored, Custody):
             "score": self.score,
             "rivals": rivals,
             "score_map": self.score_map,
+            "score_values": None if self.score_values is None else self.score_values.split(","),
             **self.values,
         }
         score_range: Any = self.score_range
@@ -300,6 +305,8 @@ class Rows(Scored, Custody):
         if self.classes is not None:
             values = [label_value(typed) for typed in self.classes.split(",")]
             columns = None if self.class_scores is None else self.class_scores.split(",")
+            if self.score_values is not None:
+                raise ArgumentError("--score-values are for labels of two values.")
             kind = {"classes": values, "scores": columns, "prediction": self.prediction}
         dataset = Dataset(
             source,
@@ -502,8 +509,8 @@ def options_for(of: Sequence[type["Description"]]) -> type[Custody] | None:
     from heldout.data.two_tables import TruthRows
 
     known: dict[type[Description], type[Custody]] = {
-        ScoredRows: Rows,
-        ClassifiedRows: Rows,
+        ScoredRows: ScoredOptions,
+        ClassifiedRows: ScoredOptions,
         FittedRows: FittedOptions,
         FeatureRows: FeatureOptions,
         TruthRows: TruthOptions,

@@ -249,6 +249,7 @@ def admin_link(
     database: str | None = None,
     address: str | None = None,
     name: str | None = None,
+    reset_factor: Flag = False,
 ) -> None:
     """Make a sign-in link for an administrator, on the server's own machine.
 
@@ -269,15 +270,17 @@ def admin_link(
         As in `heldout serve`.
     name
         Which administrator; left out, the first one who is not disabled.
+    reset_factor
+        Take away the second factor as well, for whoever lost their app and recovery codes.
     """
-    from heldout.server.accounts import administrator_link
+    from heldout.server import accounts
     from heldout.server.backups import check_there
     from heldout.server.run import open_service
 
     service = open_service(folder, database=database, address=address)
     try:
         check_there(service)
-        who, secret = administrator_link(service, name)
+        who, secret = accounts.administrator_link(service, name, reset_factor=reset_factor)
         print(f"Sign in as {who}, once, by {service.settings.address}/sign-in/{secret}")
     finally:
         service.close()
@@ -339,6 +342,7 @@ def verify(
     if server is not None and token_file is not None:
         in_ledger = _end_of_ledger(server, token_file, genuine)
     receipt, same = genuine.answered.receipt, given == again
+    anew = not same and genuine.is_read_anew
     if as_json:
         print_json(
             {
@@ -347,7 +351,7 @@ def verify(
                 "receipt": receipt.as_dict(),
                 "questions": [question.as_dict() for question in genuine.answered.questions],
                 "answers": [release.as_dict() for release in genuine.answered.releases],
-                "page": "as signed" if same else "another",
+                "page": "as signed" if same else "not comparable" if anew else "another",
                 "in_ledger": in_ledger,
                 "subject": genuine.subject,
                 "model": about_model,
@@ -362,6 +366,12 @@ def verify(
         print(f"Receipt: {receipt.hash}")
         if in_ledger is not None:
             say.print(f"The booking is in the server's ledger, which ends at entry {in_ledger}.")
+    if anew:
+        raise NotGenuine(
+            f"{page.name} cannot be compared: an earlier version of heldout signed the noisy "
+            "counts of its curves alone, and this version reads curves anew. The signature "
+            "is good. Compare the page with the version that made it; --out writes today's."
+        )
     if not same:
         raise NotGenuine(
             f"{page.name} is not the page that the signed numbers make: it was changed, or made "

@@ -351,6 +351,23 @@ class People(PrivateTable):
     def _rules(self) -> list[validation.Rule]:
         return []
 
+    def are_numbered(self) -> bool:
+        """Return whether they are merely numbered: whole numbers that fill their span.
+
+        Such numbers say nothing of who somebody is: the rows of every table can be numbered. A
+        span of at most twice the count is taken for numbering. For the custodian alone.
+        """
+        name = self._keys.unit or self._keys.row_key
+        assert name is not None
+        number = sql.key_number(name, self._engine.columns[name])
+        people = f"(SELECT {number} AS person FROM {self._engine.source} AS held) AS people"
+        seen = self._engine.fetch(
+            "SELECT count(DISTINCT person) AS n, min(person) AS low, max(person) AS high "
+            f"FROM {people}"
+        )
+        count, low, high = (int(seen[part][0] or 0) for part in ("n", "low", "high"))
+        return high - low < 2 * count
+
     def individuals(self, level: int) -> tuple[int, list[int]]:
         """Count them, and list one in 2^level of them, the same ones in every table."""
         name = self._keys.unit or self._keys.row_key

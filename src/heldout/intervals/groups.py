@@ -7,13 +7,14 @@ has about the chi-square law of one degree fewer than there are groups. The best
 degree off where laws are normal, and less where noise has its heavy tails: about 2/3 of one.
 """
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import permutations
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -73,6 +74,18 @@ class ByGroup(Release, Generic[Part_co]):
         names = drawn.request.parameters["groups"]
         self.groups: Mapping[str, Part_co] = dict(zip(names, parts, strict=True))
         self._lower_is_better = lower_is_better
+
+    def stored_readings(self) -> dict[str, Any] | None:
+        groups = {name: part.stored_readings() for name, part in self.groups.items()}
+        return None if None in groups.values() else groups
+
+    def as_read(self, readings: Mapping[str, Any]) -> Self:
+        if set(readings) != set(self.groups):
+            raise ValueError("readings")
+        other = copy.copy(self)
+        other.__dict__.pop("_gaps", None)
+        other.groups = {name: part.as_read(readings[name]) for name, part in self.groups.items()}
+        return other
 
     @property
     def metric(self) -> str:

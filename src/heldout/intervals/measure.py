@@ -203,6 +203,18 @@ class Exported:
         """Return what it shows, in a sentence; None if its headline says it all."""
         return None
 
+    def stored_readings(self) -> dict[str, Any] | None:
+        """Return what was read off the noisy numbers, as JSON, where later versions may read more.
+
+        A stored answer carries it, so that it is shown as it was printed. None where the noisy
+        numbers decide everything.
+        """
+        return None
+
+    def as_read(self, readings: Mapping[str, Any]) -> Self:
+        """Return the same release with the numbers that were read off it before."""
+        raise ValueError("readings")
+
     def called(self, names: Mapping[str, str]) -> Self:
         """Return the same answer, which calls columns by other names."""
         return self

@@ -237,6 +237,7 @@ def _whole(made: Any) -> bool:
 SCHEMA = 1
 FIELDS = {"schema", "questions", "about", "values", "receipt", "budget", "spent", "remaining"}
 RULES = "rules"  # one number a question, left out where all are 1, as all were at first
+READINGS = "readings"  # one a question, left out where the noisy numbers decide everything
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,6 +257,8 @@ class Answered:
     drawn: Drawn
     names: Mapping[str, str] = field(default_factory=dict)
     """What people call columns, where they have better names."""
+    readings: tuple[Mapping[str, Any] | None, ...] = ()
+    """What was read when it was stored, where the noisy numbers do not decide it."""
 
     @cached_property
     def releases(self) -> tuple[Any, ...]:
@@ -266,6 +269,11 @@ class Answered:
             releases = tuple(
                 question.release(self.drawn.part(str(at)))
                 for at, question in enumerate(self.questions)
+            )
+        if self.readings:
+            releases = tuple(
+                release if read is None else release.as_read(read)
+                for release, read in zip(releases, self.readings, strict=True)
             )
         if not self.names:
             return releases
@@ -291,6 +299,7 @@ class Answered:
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON, exact and complete: `from_dict` gives the same releases."""
         standing, rules = self.standing, [question.rules for question in self.questions]
+        readings = [release.stored_readings() for release in self.releases]
         return {
             "schema": SCHEMA,
             "questions": [question.as_dict() for question in self.questions],
@@ -301,12 +310,13 @@ class Answered:
             "spent": standing.spent.as_dict(),
             "remaining": standing.remaining.as_dict(),
             **({} if set(rules) == {1} else {RULES: rules}),
+            **({READINGS: readings} if any(readings) else {}),
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
         """Read what `as_dict` wrote, from wherever it comes; anything else is refused."""
-        if not isinstance(content, Mapping) or set(content) - {RULES} != FIELDS:
+        if not isinstance(content, Mapping) or set(content) - {RULES, READINGS} != FIELDS:
             raise ArgumentError("An answer must be an object as Answered.as_dict() gives it.")
         if content["schema"] != SCHEMA or isinstance(content["schema"], bool):
             raise ArgumentError(
@@ -340,4 +350,5 @@ class Answered:
         standing = Standing(Budget.from_dict(content["budget"]), *map(Loss.from_dict, amounts))
         values = from_plain(content["values"])
         terms = about.protection.terms(receipt.loss)
-        return cls(questions, Drawn(request, values, receipt, about, standing, terms))
+        drawn = Drawn(request, values, receipt, about, standing, terms)
+        return cls(questions, drawn, readings=tuple(content.get(READINGS, ())))

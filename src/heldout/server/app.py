@@ -21,6 +21,8 @@ from heldout.server import (
     web_models,
     web_operations,
     web_people,
+    web_provider,
+    web_register,
 )
 from heldout.server.service import Service, TooMany
 from heldout.server.storage import Json
@@ -28,7 +30,17 @@ from heldout.server.storage import Json
 ABOUT = """How good is this model on the data that nobody may look at?
 
 Every answer has an exact price, which is booked before the answer exists. See docs/server.md."""
-PARTS = (web_datasets, web_models, web_asking, web_books, web_people, web_boards, web_operations)
+PARTS = (
+    web_datasets,
+    web_register,
+    web_models,
+    web_asking,
+    web_books,
+    web_people,
+    web_provider,
+    web_boards,
+    web_operations,
+)
 
 
 def make_app(service: Service) -> FastAPI:

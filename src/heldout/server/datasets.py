@@ -149,16 +149,18 @@ def register(
     declaration: Mapping[str, Any],
     budget: Any,
     facts: str = "",
+    uploaded: bool = False,
 ) -> None:
     """Keep what is declared, and let a worker look at the rows; custodians.
 
-    Registering an own data set again takes its rows anew; declaration and budget stay.
+    Registering an own data set again takes its rows anew; declaration and budget stay. `uploaded`
+    says that the source is a file that this person just sent.
     """
     person.must_be("custodian", scope="manage")
     checked_path_name("name", name)
     declared = Declaration.of(declaration)
     row: Json = {
-        "source": checked_source(source, service.settings),
+        "source": dict(source) if uploaded else checked_source(source, service.settings),
         "declaration": declared.content,
         "budget": budget_of(budget).as_dict(),
         "facts": checked_facts(facts),
@@ -185,6 +187,7 @@ def _check_refresh(old: sa.Row[Any], person: Person, row: Json) -> None:
         raise Conflict(f"There is a data set {shown(old.name)} already. Choose another name.")
     if old.state == "checking":
         raise Conflict(f"The rows of {shown(old.name)} are being looked at. Wait for the end.")
+    check_refreshable(Registered.of(old))
     same = (old.declaration, old.budget) == (row["declaration"], row["budget"])
     if old.state == "open" and not same:
         raise Conflict(
@@ -193,9 +196,20 @@ def _check_refresh(old: sa.Row[Any], person: Person, row: Json) -> None:
         )
 
 
+def check_refreshable(registered: Registered) -> None:
+    """Refuse other rows where nothing tells whether they are about the same people."""
+    if registered.state == "open" and not registered.declaration.may_be_refreshed:
+        raise Conflict(
+            "No column names these rows, so the server numbered them: other rows are another "
+            "registration. Register them under another name."
+        )
+
+
 def refresh(service: Service, person: Person, name: str) -> None:
     """Take the rows anew from where they were; declaration, budget and what was spent stay."""
     registered = owned(service, person, name)
+    if "upload" in registered.source:
+        raise Conflict("These rows were uploaded. Register them again with another file.")
     register(
         service,
         person,
@@ -291,7 +305,8 @@ def close(service: Service, person: Person, name: str) -> None:
     service.ledger.close(name, who=person.name)
     with service.store.write() as connection:
         mine = datasets.update().where(datasets.c.name == name)
-        connection.execute(mine.values(state="closed", words="Its custodian closed it."))
+        words = "Its custodian closed it."
+        connection.execute(mine.values(state="closed", words=words, closed=now()))
     service.note(person.name, "close", name)
 
 
@@ -302,6 +317,12 @@ def owned(service: Service, person: Person, name: str, *, scope: str = "read") -
     if registered.owner != person.name:
         raise Missing(NOT_SEEN.format(shown(name)))
     return registered
+
+
+def names_source(connection: sa.Connection, source: Mapping[str, Any]) -> bool:
+    """Return whether a data set was registered from an upload."""
+    rows = connection.execute(sa.select(datasets.c.source))
+    return any(row.source.get("upload") == source.get("upload") for row in rows)
 
 
 # --- whoever may look ----------------------------------------------------------------------------
@@ -430,4 +451,5 @@ def twin(registered: Registered, rows: int) -> Iterator[str]:
     columns = {name: kind for name, kind in described.items() if name not in scores}
     declared = registered.declaration
     content = declared.content | {"observed": declared.outcome, "bounds": declared.bounds}
+    content["row_key"] = declared.key_column
     return twin_csv(columns, content, rows=rows)

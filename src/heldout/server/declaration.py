@@ -24,7 +24,7 @@ from heldout.data.classes import ClassifiedRows, class_columns, declared_classes
 from heldout.data.description import Description, ScoredRows
 from heldout.data.groups import declared_groups
 from heldout.data.regression_table import FittedRows
-from heldout.data.scores import FURTHEST
+from heldout.data.scores import FURTHEST, declared_values
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget
@@ -43,6 +43,8 @@ SPARK_TABLE: Final = re.compile(
 T = TypeVar("T")
 SCORE: Final = "score"
 """What a model's scores are called beside the rows."""
+ROW_NUMBER: Final = "row_number"
+"""What numbers the rows where no column names them."""
 
 
 # --- rules of single fields ----------------------------------------------------------------------
@@ -73,6 +75,14 @@ def _is_range(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return bool(-FURTHEST <= low < high <= FURTHEST)
+
+
+def _are_numbers(value: Any) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, list | tuple) and all(
+        isinstance(number, int | float) and not isinstance(number, bool) for number in value
+    )
 
 
 def _are_types(value: object) -> bool:
@@ -134,7 +144,9 @@ class Declaration(BaseModel):
     ) = None
     """Where an outcome that is a number lies, as everybody may know: what is beyond counts as the
     nearer end, in the rows and in predictions."""
-    row_key: Name
+    row_key: Name | None = None
+    """A column that names each row once. Without one the server numbers the rows as it copies them;
+    if they name no person either, other rows are then another registration."""
     features: Annotated[list[str] | None, BeforeValidator(_features)] = None
     positive: Label = 1
     negative: Label = None
@@ -148,6 +160,11 @@ class Declaration(BaseModel):
     score_range: Annotated[
         tuple[float, float], _rule("two numbers, the lower first", _is_range)
     ] = (0.0, 1.0)
+    score_values: Annotated[tuple[float, ...] | None, _rule("a list of numbers", _are_numbers)] = (
+        None
+    )
+    """The only scores that models of these rows give, as everybody may know: curves are counted at
+    these."""
     default: Annotated[
         float | None, _rule("a score", lambda value: isinstance(value, int | float | None))
     ] = None
@@ -200,15 +217,16 @@ class Declaration(BaseModel):
         if (self.weight is None) != (self.largest_weight is None):
             raise ArgumentError("weight and largest_weight must be declared together.")
         if self.outcome is not None:
-            names = ("label", "classes", "score_range", "weight", *OF_CLASSES)
+            names = ("label", "classes", "score_range", "score_values", "weight", *OF_CLASSES)
             self._check_left_out("outcome is", *names)
         elif self.classes:
-            self._check_left_out("classes are", *OF_CLASSES)
+            self._check_left_out("classes are", "score_values", *OF_CLASSES)
         if (self.outcome is None) != (self.bounds is None):
             raise ArgumentError(
                 "outcome and bounds must be declared together: a column of numbers, and two "
                 "numbers between which it lies, as everybody may know."
             )
+        declared_values(self.score_values, self.score_range)
         low, high = self.range
         if self.default is not None and not low <= self.default <= high:
             within = "score_range" if self.bounds is None else "bounds"
@@ -227,6 +245,16 @@ class Declaration(BaseModel):
     def content(self) -> Json:
         """Return what was declared, as JSON, without what holds anyway."""
         return self._declared
+
+    @property
+    def key_column(self) -> str:
+        """The column by which scores are put beside rows: the declared key, or their number."""
+        return self.row_key or ROW_NUMBER
+
+    @property
+    def may_be_refreshed(self) -> bool:
+        """Return whether a key or a unit tells that other rows are about the same people."""
+        return self.row_key is not None or self.unit is not None
 
     @property
     def target(self) -> str | None:
@@ -267,7 +295,7 @@ class Declaration(BaseModel):
     @property
     def of_rows(self) -> Json:
         """Return what `Dataset` or `RegressionTable` wants to know."""
-        named: tuple[str, ...] = ("score_range", "positive", "negative", *WEIGHTS)
+        named: tuple[str, ...] = ("score_range", "score_values", "positive", "negative", *WEIGHTS)
         if self.classes:
             named = ("score_range", "classes", *WEIGHTS)
         elif self.outcome is not None:
@@ -284,7 +312,7 @@ class Declaration(BaseModel):
     @property
     def own_columns(self) -> list[str]:
         """The columns that are no features: who, what, which group."""
-        named = [self.row_key, self.unit, self.target, self.weight, *(self.groups or {})]
+        named = [self.key_column, self.unit, self.target, self.weight, *(self.groups or {})]
         return list(dict.fromkeys(name for name in named if name is not None))
 
     def outputs(self, *, width: int, labels: Sequence[str]) -> dict[str, int]:

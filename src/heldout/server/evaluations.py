@@ -146,7 +146,8 @@ def _of_one_kind(registered: Registered, questions: Sequence[q.Question[Any]]) -
             )
         known = about
     assert known is not None
-    if registered.declaration.part_of(type(known)) is not None and len(questions) > 1:
+    part = registered.declaration.part_of(type(known))
+    if part is not None and part.one_at_a_time and len(questions) > 1:
         raise ArgumentError(f"Ask {questions[0].kind!r} alone, without other questions.")
     return known
 

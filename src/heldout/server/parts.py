@@ -1,9 +1,12 @@
 """Kinds of rows that no model of an analyst goes with, each declared by a part of its own.
 
 A data set that has such a part can be asked the questions of these rows, out of the same budget.
-To serve another kind of rows: a subclass of `Part`, and nothing else.
+Rows whose description says what is declared of them (`declares`, `opened_by`) have a part by
+derivation. To serve another kind of rows: a subclass of `Part`, and nothing else.
 """
 
+import inspect
+import json
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from heldout.arguments import shown
+from heldout.arguments.rules import FormField, Text, Values
 from heldout.data.description import Description
 from heldout.data.feature_matrix import FeatureMatrix, FeatureRows
 from heldout.data.feature_sources import HashedText, Space, Vocabulary
@@ -47,10 +51,13 @@ class Part(BaseModel):
     """The description of such rows: questions name it."""
     example: ClassVar[str]
     """How it is declared, for whoever has not done so."""
+    one_at_a_time: ClassVar[bool] = True
+    """Whether a question is asked by itself: it may decide which columns are looked at."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **words: Any) -> None:
-        PARTS[cls.part] = cls
+        if "part" in vars(cls):
+            PARTS[cls.part] = cls
 
     @classmethod
     def read(cls, content: object) -> "Part":
@@ -90,6 +97,71 @@ class Part(BaseModel):
     def for_question(self, question: "Question[Any]") -> "Part":
         """Return the part that a question is asked of, where it decides which columns count."""
         return self
+
+
+def names_column(field: FormField) -> bool:
+    """Return whether a field of a declaration is the name of a column."""
+    return field.rule == Text("a column")
+
+
+class Derived(Part):
+    """Rows whose description says by itself what is declared of them, and what opens them."""
+
+    one_at_a_time: ClassVar[bool] = False
+    given: Json
+
+    @classmethod
+    def read(cls, content: object) -> "Part":
+        if not isinstance(content, Mapping):
+            raise ArgumentError(f"{cls.part} must be an object, such as {cls.example}.")
+        named = {field.name: field for field in cls.of.declares}
+        for name in content:
+            if name not in named:
+                known = ", ".join(named)
+                raise ArgumentError(f"{cls.part} has no field {shown(name)}. Fields: {known}.")
+        missing = [name for name, field in named.items() if field.required and name not in content]
+        if missing:
+            raise ArgumentError(f"{cls.part} must have {missing[0]}, such as {cls.example}.")
+        given = {name: named[name].rule(value, name) for name, value in content.items()}
+        return cls(given=given)
+
+    @property
+    def columns_used(self) -> tuple[str, ...]:
+        named: list[str] = []
+        for field in self.of.declares:
+            value = self.given.get(field.name)
+            if isinstance(value, Mapping):
+                named += value
+            elif value is not None and names_column(field):
+                named.append(value)
+        return tuple(dict.fromkeys(named))
+
+    def check(self, declared: "Declaration") -> None:
+        if not self.columns_used:
+            raise ArgumentError(f"{self.part} must name a column, such as {self.example}.")
+
+    def open(self, table: Any, declared: "Declaration", facts: Mapping[str, Any]) -> PrivateTable:
+        opens = self.of.table_type()
+        more = {name: getattr(declared, name) for name in ("groups", "weight", "largest_weight")}
+        more["out_of_range"] = "clip"
+        taken = inspect.signature(opens).parameters
+        more = {name: value for name, value in more.items() if name in taken}
+        private = opens(table, **self.given, **more, **facts)
+        assert isinstance(private, PrivateTable)
+        return private
+
+
+def derive(of: type[Description]) -> type[Part]:
+    """Return the part of a declaration that such rows have, by what their description says."""
+    name = of.__name__.removesuffix("Rows").lower()
+    fields = {field.name: _EXAMPLES.get(type(field.rule), "...") for field in of.declares}
+    needed = {field.name for field in of.declares if field.required} or set(fields)
+    shown_as = json.dumps({key: value for key, value in fields.items() if key in needed})
+    content = {"part": name, "of": of, "example": f'"{name}": {shown_as}', "__module__": __name__}
+    return cast("type[Part]", type(name.capitalize(), (Derived,), content))
+
+
+_EXAMPLES: Final[Mapping[type, object]] = {Text: "COLUMN", Values: {"dice": [0, 1]}}
 
 
 class Flags(Part):
@@ -194,3 +266,16 @@ class Compared(Part):
                     )
         chosen = {"numbers": tuple(table.numbers), "texts": tuple(table.texts)}
         return self.model_copy(update=chosen)
+
+
+def _derive_all() -> None:
+    """Give every kind of rows that a registered question is about its part."""
+    from heldout import questions
+
+    for question in questions.registered():
+        for of in question.of:
+            if of.opened_by and of not in {part.of for part in PARTS.values()}:
+                derive(of)
+
+
+_derive_all()

@@ -12,16 +12,15 @@ from typing import Any
 
 from heldout.arguments import shown
 from heldout.data import Dataset, PrivateTable, sql
-from heldout.data.engine import or_raise
-from heldout.data.folder import files_of
 from heldout.data.regression_table import RegressionTable
 from heldout.data.table import People
 from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, UnreadableTable
 from heldout.models import load, score
 from heldout.models.score import local_engine
+from heldout.server import sources
 from heldout.server.datasets import Registered
-from heldout.server.declaration import SCORE, Declaration, check_place
+from heldout.server.declaration import ROW_NUMBER, SCORE, Declaration
 from heldout.server.evaluations import RIVAL
 from heldout.server.parts import Part
 from heldout.server.settings import Settings
@@ -29,9 +28,6 @@ from heldout.server.settings import Settings
 BATCH = 2**16
 MOST_OPEN = 8
 """Tables that a worker keeps open."""
-ROLE = {"host": "host", "port": "port", "database": "dbname", "username": "user"}
-"""What tells a role of a database apart: in an address, and among what it says after a ?."""
-DEFAULTS = {"port": "5432"}
 
 
 def snapshot_file(private: Path, name: str, revision: int) -> Path:
@@ -41,6 +37,16 @@ def snapshot_file(private: Path, name: str, revision: int) -> Path:
 
 def scores_file(private: Path, name: str, revision: int, artifact: str) -> Path:
     return private / f"scores-{_short(name)}-{revision}-{artifact}.parquet"
+
+
+def forget_rows(registered: Registered, *, settings: Settings, but: int | None = None) -> None:
+    """Remove the copies of a data set's rows, and what was uploaded for them, but for one copy."""
+    stays = None if but is None else snapshot_file(settings.private, registered.name, but)
+    for file in settings.private.glob(f"rows-{_short(registered.name)}-*.parquet"):
+        if file != stays:
+            file.unlink(missing_ok=True)
+    if "upload" in registered.source:
+        sources.forget_upload(registered.source["upload"], settings)
 
 
 def forget_scores(private: Path, artifact: str) -> None:
@@ -55,66 +61,10 @@ def _short(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:20]
 
 
-def source_of(source: Mapping[str, Any], settings: Settings) -> object:
-    """Return what a registered source stands for on this machine.
-
-    Where a pattern, a folder or a link leads is seen here alone: the web may have no way to the
-    rows. So every file is looked at once more.
-    """
-    if "file" in source:
-        for file in or_raise(lambda: _followed(Path(source["file"])), _unreadable):
-            check_place(file, settings)
-        return source["file"]
-    if "spark" in source:
-        from pyspark.sql import SparkSession
-
-        return SparkSession.builder.getOrCreate().table(source["spark"])
-    from heldout.data.postgres import PostgresTable
-
-    address = os.environ.get(source["database"])
-    if address is None:
-        raise UnreadableTable(
-            f"The worker has no variable {source['database']} with the address of the database."
-        )
-    if settings.database is not None and _same_role(address, settings.database):
-        raise ArgumentError(
-            f"{source['database']} is the address of the server's own tables, under their owner's "
-            "name. Give the rows a role of their own, which can read nothing else."
-        )
-    return PostgresTable(address, table=source.get("table"), query=source.get("query"))
-
-
-def _followed(place: Path) -> list[Path]:
-    """Return the files that a path stands for, wherever links lead."""
-    files = [place] if place.is_file() else files_of(place) or [place]
-    return [file.resolve() for file in files]
-
-
-def _unreadable() -> UnreadableTable:
-    return UnreadableTable("The rows cannot be read where they are. Check the path.")
-
-
-def _same_role(address: str, own: str) -> bool:
-    """Return whether two addresses are of one database, and of one user there."""
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError as NoAddress
-
-    try:
-        first, second = (make_url(url) for url in (address, own))
-    except (NoAddress, ValueError):
-        return False
-    return all(_part_of(first, part) == _part_of(second, part) for part in ROLE)
-
-
-def _part_of(url: Any, what: str) -> str:
-    """Return a part of an address, wherever it stands there."""
-    return str(url.query.get(ROLE[what]) or getattr(url, what) or DEFAULTS.get(what, ""))
-
-
 def copy_rows(registered: Registered, *, settings: Settings) -> Path:
     """Copy the declared columns of the rows to this worker's private folder."""
     declared = registered.declaration
-    engine = local_engine(source_of(registered.source, settings), schema=declared.types)
+    engine = local_engine(sources.source_of(registered.source, settings), schema=declared.types)
     ours = [*declared.scores, RIVAL]
     if declared.features is None:
         for name in declared.scores:
@@ -125,12 +75,17 @@ def copy_rows(registered: Registered, *, settings: Settings) -> Path:
     ]
     of_parts = [name for part in declared.parts.values() for name in part.columns_used]
     names = list(dict.fromkeys([*declared.own_columns, *features, *of_parts]))
+    if declared.row_key is None:
+        ours.append(ROW_NUMBER)
+        names.remove(ROW_NUMBER)
     taken = {name.lower() for name in names}  # databases take Score and score for one
     if any(name.lower() in taken for name in ours):
         listed = " or ".join(map(repr, ours))
         raise ArgumentError(f"No column may be called {listed}. Rename it.")
     check_columns(engine, names)
     listed = ", ".join(map(sql.column, names))
+    if declared.row_key is None:
+        listed = f"row_number() OVER () AS {ROW_NUMBER}, {listed}"
     statement = f"SELECT {listed} FROM {engine.source} AS held"
     path = snapshot_file(settings.private, registered.name, registered.revision)
     _written(path, engine.batches(statement, rows=BATCH))
@@ -187,10 +142,16 @@ def _with_no_score(registered: Registered, table: Any) -> PrivateTable:
     return _private(relation.to_arrow_table(), registered.name, declared)
 
 
-def people_of(declared: Declaration, path: Path) -> People:
-    """Return who is in the rows, for the ledger to compare with other accounts."""
+def people_of(declared: Declaration, path: Path) -> People | None:
+    """Return who is in the rows, for the ledger to compare with other accounts.
+
+    None where nothing tells: no column names a row or a person, or what does merely numbers them.
+    """
+    if not declared.may_be_refreshed:
+        return None
     key = None if declared.unit is not None else declared.row_key
-    return People(path, unit=declared.unit, row_key=key)
+    people = People(path, unit=declared.unit, row_key=key)
+    return None if people.are_numbered() else people
 
 
 def score_rows(
@@ -209,7 +170,7 @@ def score_rows(
             join_predictions(
                 file,
                 rows,
-                row_key=declared.row_key,
+                row_key=declared.key_column,
                 lowest=declared.unsent_score,
                 score_range=declared.range,
                 into=_outputs(declared, artifact.found or {}) or SCORE,
@@ -221,7 +182,7 @@ def score_rows(
                 model,
                 rows,
                 features=_features(model, registered, artifact.features),
-                row_key=declared.row_key,
+                row_key=declared.key_column,
                 default=declared.default_score,
                 into=SCORE,
                 column=_outputs(declared, {"scores": model.width, "classes": model.classes})
@@ -276,9 +237,11 @@ def _open_scored(name: str, declaration: str, scores: Path, rival: Path | None) 
     declared = Declaration.of(json.loads(declaration))
     table = pyarrow.parquet.read_table(scores)
     if rival is not None:
-        keys = [declared.row_key]
+        keys = [declared.key_column]
         other = pyarrow.parquet.read_table(rival, columns=[*keys, SCORE])
         table = table.join(other.rename_columns([*keys, RIVAL]), keys=keys, join_type="inner")
+    if declared.row_key is None:  # which of a person's rows count is then a matter of their order
+        table = table.sort_by(ROW_NUMBER)
     return _private(table, name, declared, rivals=[RIVAL] if rival is not None else None)
 
 

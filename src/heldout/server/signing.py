@@ -269,6 +269,19 @@ class Genuine:
             f"The answer is not about {shown(file.name)} ({digest}), but about {known}."
         )
 
+    @property
+    def is_read_anew(self) -> bool:
+        """Return whether an older version signed noisy numbers alone, of which this one reads more.
+
+        Its page has then other numbers than the one that was made at the time.
+        """
+        from heldout.questions.answers import READINGS
+
+        releases = self.answered.releases
+        return READINGS not in self.signed["statement"]["answer"] and any(
+            release.stored_readings() is not None for release in releases
+        )
+
     def page(self) -> str:
         """Return the page as the statement makes it."""
         return answer_page(self.signed)

@@ -1,16 +1,14 @@
-"""Data sets and shares: the API, the custodian's pages, and the form that registers rows."""
+"""Data sets and shares: the API and the custodian's pages."""
 
 import csv
 from collections.abc import Callable
 from datetime import UTC, datetime, time
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from heldout.drawing.words import decimal
 from heldout.errors import ArgumentError, HeldoutError
 from heldout.server import accounts, artifacts, books, datasets, evaluations
 from heldout.server.accounts import Person
@@ -23,7 +21,6 @@ from heldout.server.gate import (
     Serving,
     Wait,
     after_wait,
-    status_of,
 )
 from heldout.server.service import Service
 from heldout.server.site import Order, Sent, Signed, page, redirect
@@ -313,144 +310,3 @@ def _day(text: str) -> float | None:
     except ValueError:
         raise ArgumentError("The last day must look like 2027-03-31.") from None
     return datetime.combine(day, time.max, UTC).timestamp()
-
-
-# --- the form that registers rows ----------------------------------------------------------------
-
-
-@pages.get("/register")
-def register_page(
-    service: Serving, request: Request, person: Signed, again: str | None = None
-) -> Response:
-    """The form for a new data set, or for one that was refused."""
-    person.must_be("custodian")
-    typed = {} if again is None else _typed(service, datasets.owned(service, person, again))
-    return page(request, "register.html", typed=typed, rows=service.settings.rows)
-
-
-def _typed(service: Service, registered: Registered) -> Json:
-    """Return what was typed into the form when a data set was registered."""
-    declared, source = registered.declaration, registered.source
-    file, root = source.get("file", ""), service.settings.rows
-    if file and root is not None:
-        file = str(Path(file).relative_to(root.resolve()))
-    same = ("row_key", "unit", "rows_per_unit", "neighbours", "expected_rows",
-            "prevalence", "people", "positive", "negative")  # fmt: skip
-    plain = {name: getattr(declared, name) for name in same}
-    groups = (declared.groups or {}).items()
-    epsilon = registered.budget.epsilon
-    return {name: "" if value is None else value for name, value in plain.items()} | {
-        "name": registered.name,
-        "kind": next((kind for kind in ("database", "spark") if kind in source), "file"),
-        "file": file,
-        "database": source.get("database", ""),
-        "table": source.get("table", source.get("spark", "")),
-        "facts": registered.facts,
-        "features": ", ".join(declared.features or ()),
-        "lowest": f"{declared.score_range[0]:g}",
-        "highest": f"{declared.score_range[1]:g}",
-        "label": declared.target,
-        "bound_low": "" if declared.bounds is None else f"{declared.bounds[0]:.17g}",
-        "bound_high": "" if declared.bounds is None else f"{declared.bounds[1]:.17g}",
-        "classes": ", ".join(map(str, declared.classes)),
-        "groups": "\n".join(f"{name}: {', '.join(map(str, values))}" for name, values in groups),
-        "budget": decimal(epsilon) if epsilon is not None else "",
-        "new": "yes" if declared.new else "",
-    }
-
-
-@pages.post("/register")
-def register_form(service: Serving, request: Request, order: Order) -> Response:
-    """Keep what is declared; a worker looks at the rows."""
-    name, kind = order.text("name"), order.text("kind")
-    sources = {
-        "database": {field: order.text(field) for field in ("database", "table")},
-        "spark": {"spark": order.text("table")},
-    }
-    try:
-        datasets.register(
-            service,
-            order.person,
-            name=name,
-            source=sources.get(kind, {"file": order.text("file")}),
-            declaration=_declaration(order),
-            budget=order.text("budget"),
-            facts=order.text("facts"),
-        )
-    except HeldoutError as error:
-        typed = {field: value for field, value in order.form.items() if isinstance(value, str)}
-        content: Json = {"typed": typed, "rows": service.settings.rows, "wrong": str(error)}
-        return page(request, "register.html", status=status_of(error), **content)
-    return redirect(f"/datasets/{name}?done=registered")
-
-
-def _declaration(order: Sent) -> Json:
-    """Return what the form says of the columns, as the API would be sent it."""
-    declared: Json = _outcome(order) | {
-        "row_key": order.text("row_key"),
-        "neighbours": order.text("neighbours") or "replace-one",
-        "features": order.lines("features") or None,
-        "people": order.text("people") or None,
-        "new": bool(order.text("new")),
-    }
-    if order.text("unit"):
-        declared["unit"] = order.text("unit")
-        rows = order.text("rows_per_unit") or "1"
-        declared["rows_per_unit"] = _whole("rows of one person", rows)
-    if order.text("expected_rows"):
-        declared["expected_rows"] = _whole("number of rows", order.text("expected_rows"))
-    if order.text("prevalence"):
-        declared["prevalence"] = _float("share of positive rows", order.text("prevalence"))
-    lines = [line.partition(":") for line in order.text("groups").splitlines() if line.strip()]
-    if lines:
-        declared["groups"] = {
-            name.strip(): [_value(text.strip()) for text in values.split(",") if text.strip()]
-            for name, _, values in lines
-        }
-    return declared
-
-
-def _outcome(order: Sent) -> Json:
-    """Return what the form says of the column that models predict."""
-    ends = {"lower bound": order.text("bound_low"), "upper bound": order.text("bound_high")}
-    if any(ends.values()):
-        bounds = [_float(words, end) for words, end in ends.items()]
-        return {"outcome": order.text("label"), "bounds": bounds}
-    words = "score range"
-    declared: Json = {
-        "label": order.text("label"),
-        "score_range": [
-            _float(words, order.text("lowest") or "0"),
-            _float(words, order.text("highest") or "1"),
-        ],
-    }
-    if order.lines("classes"):
-        return declared | {"classes": [_value(text) for text in order.lines("classes")]}
-    declared["positive"] = _value(order.text("positive") or "1")
-    if order.text("negative"):
-        declared["negative"] = _value(order.text("negative"))
-    return declared
-
-
-def _value(text: str) -> int | float | str:
-    """Return a number if it looks like one, else a text."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def _float(what: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ArgumentError(f"The {what} must be a number.") from None
-
-
-def _whole(what: str, text: str) -> int:
-    try:
-        return int(text.replace(",", ""))
-    except ValueError:
-        raise ArgumentError(f"The {what} must be a whole number.") from None

@@ -29,7 +29,7 @@ from heldout.models import load
 from heldout.questions.answers import plain
 from heldout.questions.boards import Board, BoardEnded
 from heldout.questions.session import PrivateSession
-from heldout.server import artifacts, books, jobs, rows
+from heldout.server import artifacts, books, drafts, jobs, rows, sources
 from heldout.server.accounts import Person
 from heldout.server.boards import Posted, find_board
 from heldout.server.datasets import Registered, check_there, find, has_share, share_of
@@ -57,6 +57,11 @@ LATE: Final = (
     "The server did not score all rows within {:g} seconds, the time that it allows for so many "
     "rows. All scores were discarded. Submit a smaller model, or try again later."
 )
+NOT_COMPARED: Final = (
+    "Nothing in these rows tells who they are about, or they are merely numbered. So nobody could "
+    "see whether the same people are in another data set; if they are, close this one and register "
+    "it under the other's budget."
+)
 GIVEN_UP: Final = "It failed several times and was given up."
 DOES_NOT_FIT: Final = (
     "The model could not be scored on the rows of this board. Its custodian can tell you which "
@@ -81,6 +86,9 @@ class Worker:
         self.signs = Signs(service.store, self.name)
         self._sessions: dict[tuple[Any, ...], PrivateSession] = {}
         self._handlers: dict[str, Callable[[Job], float]] = {
+            "survey": self._survey,
+            "look": self._look,
+            "unload": self._unload,
             "register": self._register,
             "quarantine": self._quarantine,
             "score": self._score,
@@ -176,6 +184,9 @@ class Worker:
                 name, revision = job.subject.rsplit("/", 1)
                 mine = (datasets.c.name == name) & (datasets.c.revision == int(revision))
                 connection.execute(datasets.update().where(mine).values(refused))
+                self._forget_rows(name, int(revision))
+            elif job.kind in ("survey", "look"):
+                drafts.stopped(connection, job.subject.split("/")[0], words)
             elif job.kind == "quarantine":
                 _set_artifact(connection, job.subject, **refused)
             elif job.kind == "score":
@@ -188,7 +199,34 @@ class Worker:
                 _set_unpaid(connection, submissions, job.subject, **refused, visible=end)
         return end
 
+    def _forget_rows(self, name: str, revision: int) -> None:
+        """Leave no copy of rows behind that were refused."""
+        registered = find(self.service, name)
+        newer = None if registered.revision == revision else registered.revision
+        rows.forget_rows(registered, settings=self.service.settings, but=newer)
+
     # --- data sets and artefacts -----------------------------------------------------------------
+
+    def _survey(self, job: Job) -> float:
+        """List where rows may be taken from, for a custodian who begins to register some."""
+        offered = sources.offered(self.service.settings)
+        with self.service.store.write() as connection:
+            drafts.surveyed(connection, job.subject, offered)
+        return job.begun
+
+    def _look(self, job: Job) -> float:
+        """Read the columns of a source, and no row."""
+        identity = job.subject.split("/")[0]
+        source = drafts.source_in(self.service, identity)
+        columns = {} if source is None else sources.columns_of(source, self.service.settings)
+        with self.service.store.write() as connection:
+            drafts.looked_at(connection, identity, columns)
+        return job.begun
+
+    def _unload(self, job: Job) -> float:
+        """Remove rows that were uploaded and then not registered."""
+        sources.forget_upload(job.subject, self.service.settings)
+        return job.begun
 
     def _register(self, job: Job) -> float:
         """Copy the rows, look at every rule, and open their account."""
@@ -199,12 +237,14 @@ class Worker:
         ledger = self.service.ledger
         path = rows.copy_rows(registered, settings=self.service.settings)
         tables = rows.validate(registered, path)
-        by = ledger.registered_by(name)
+        by, words = ledger.registered_by(name), "Analysts with an allowance may ask."
         if by is None:
+            people = rows.people_of(registered.declaration, path)
+            words += "" if people is not None else f" {NOT_COMPARED}"
             ledger.register(
                 name,
                 budget=registered.budget,
-                table=rows.people_of(registered.declaration, path),
+                table=people,
                 apart=True,
                 who=registered.owner,
                 **registered.declaration.of_account,
@@ -217,7 +257,7 @@ class Worker:
         described = [plain(registered.declaration.describe(table)) for table in tables]
         values = {
             "state": "open",
-            "words": "Analysts with an allowance may ask.",
+            "words": words,
             "about": described if len(described) > 1 else described[0],
         }
         end, registration = self._end_of(job), ledger.head()
@@ -225,6 +265,7 @@ class Worker:
         with self.service.store.write() as connection:
             connection.execute(datasets.update().where(datasets.c.name == name).values(values))
             books.keep_receipt(connection, registration)
+        rows.forget_rows(registered, settings=self.service.settings, but=registered.revision)
         return end
 
     def _quarantine(self, job: Job) -> float:

@@ -86,7 +86,7 @@ def test_parameters_come_from_public_facts_alone() -> None:
     assert one.levels == 0, "public bins where rows do not stand out"
     assert [made(rows=rows).levels for rows in (1_000, 2_500, 100_000)] == [3, 4, 5]
     shares = [made(rows=rows).area_share for rows in (1_999, 2_000)]
-    assert shares == [0, Fraction(1, 2)]
+    assert shares == [0, Fraction(2, 5)]
     assert made(rows=1_999).first is None, "few counts tell the area as well as buying it does"
     heaps = [made(rows=rows).heap_share for rows in (499, 500)]
     assert heaps == [0, Fraction(1, 10)], "no heap stands out of few rows"

@@ -250,7 +250,7 @@ def test_an_interval_of_an_area_knows_that_the_order_within_a_bin_was_not_told()
     meeting = half_width_with_a_sum([300, 300, 150, 0, 0], [0, 0, 100, 200, 200])
     mixed = half_width_with_a_sum([190, 170, 150, 130, 110], [60, 80, 100, 120, 140])
     assert mixed < 0.003
-    assert 0.01 < meeting < 0.04
+    assert 1.5 * mixed < meeting < 0.04
 
 
 def band_of(table: TableWithArea) -> Band:
@@ -344,7 +344,7 @@ def test_the_curve_is_nearer_to_the_truth_than_a_quantile_tree() -> None:
 
 
 @pytest.mark.slow
-def test_the_area_of_the_curve_is_within_three_times_the_noise_of_the_area_alone() -> None:
+def test_the_area_of_the_curve_is_within_four_times_the_noise_of_the_area_alone() -> None:
     counts = counted(*binormal(4_000, seed=4))
     epsilon = Fraction(1, 2)
     true = float(np.trapezoid(*true_curves(counts)[0][::-1]))
@@ -356,7 +356,7 @@ def test_the_area_of_the_curve_is_within_three_times_the_noise_of_the_area_alone
     alone = 1 / (float(epsilon) * smaller)  # mean absolute error of the ideal
     # The share of epsilon that buys the area, in closed form; then that the fit keeps to it. The
     # mean of 40 sizes of Laplace noise strays by a sixth of itself, hence four sixths of room.
-    assert max(each.area.scale for each in drawn) < 3 * alone
+    assert max(each.area.scale for each in drawn) < 4 * alone
     assert np.mean(strays) < 3 * alone * (1 + 4 / 40**0.5)
 
 

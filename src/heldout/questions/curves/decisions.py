@@ -110,6 +110,9 @@ class ReadDecisions:
     ) -> Measure: ...
 
     @abstractmethod
+    def _as_printed(self, name: str, read: Callable[[], Measure]) -> Measure: ...
+
+    @abstractmethod
     def _scores(self, images: Floats) -> Floats: ...
 
     @property
@@ -317,12 +320,14 @@ class ReadDecisions:
     @cached_property
     def calibration_slope(self) -> Measure:
         """How much log odds rise where the model's rise by 1; below 1 it is overconfident."""
-        return self._logistic("calibration slope", 1)
+        name = "calibration slope"
+        return self._as_printed(name, lambda: self._logistic(name, 1))
 
     @cached_property
     def calibration_intercept(self) -> Measure:
         """By how much all log odds are too low, the slope taken as 1 (calibration in the large)."""
-        return self._logistic("calibration intercept", 0)
+        name = "calibration intercept"
+        return self._as_printed(name, lambda: self._logistic(name, 0))
 
     def _logistic(self, name: str, which: int) -> Measure:
         """A logistic fit of the bins' counts on the log odds of their mean scores.

@@ -15,6 +15,7 @@ about once in 10^9 releases.
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -50,13 +51,8 @@ JUMP: Final = (0.3, 1.5)
 """Deviations of the own jump of a cell and of a heap, over that of the bend."""
 ENDS: Final = (1.0, 1.2)
 """Per probit beyond the second, how far the lowest and highest cells may leave the law."""
-USUAL: Final = 0.25
-"""By so much the shares of positives on either side of a cell differ where scores are smooth."""
-STEEPER: Final = (1.0, 3.0, 10.0)
-STEEPER_CHANCES: Final = (0.85, 0.1)
-"""How much faster than between cells log odds may rise within one, and how likely the first are."""
-STEEPEST: Final = 20.0
-"""How far log odds may rise over one cell."""
+SWITCHES: Final = 1.0
+"""How often a class begins or ends within a table."""
 LUMPY: Final = 0.7
 EVEN: Final = 2.0 ** np.arange(2, 11)
 """Concentrations of rows over the parts of a bin: of a lumpy one, and of even ones."""
@@ -76,6 +72,9 @@ FEWEST: Final = 150
 """So many draws, effectively, must be left when the area weighs them."""
 _CURVED: Final = 1.3  # rounding of the Laplace law for the steps of Newton
 _FINEST: Final = 1e-6  # of all rows: what noise is less than, nobody reads
+_STEEPEST: Final = 20.0  # rise of log odds over one cell
+_LEAST_CHANCE: Final = 1e-6
+_TRIED: Final = 128  # arrangements of rows within cells, to see how far they move the area
 
 
 class Posterior:
@@ -261,7 +260,7 @@ class Posterior:
 
         return of_pairs
 
-    def _cost(self, points: Floats, precision: Floats) -> tuple[Floats, Floats]:
+    def _cost(self, points: Floats, precision: Floats, trust: float = 1.0) -> tuple[Floats, Floats]:
         """Minus the log posterior of many points, and its gradient."""
         sums, sum_counts, sum_scales = self._beside
         logs, odds, shares, rows, chance = self._unpacked(points)
@@ -278,10 +277,11 @@ class Posterior:
             slopes.append(slope)
         if self._area_of_cells is not None:
             off, *along = self._area_of_cells(*parts)
+            off = trust * off
             size = np.sqrt(off**2 + SOFTNESS**2)
             cost = cost + size
             slopes = [
-                slope + (off / size)[:, None] * each
+                slope + (trust * off / size)[:, None] * each
                 for slope, each in zip(slopes, along, strict=True)
             ]
         mean, _, _ = self._prior
@@ -397,7 +397,7 @@ class Posterior:
         root = np.linalg.inv(np.linalg.cholesky(curvature)).T  # root @ root.T is its inverse
 
         def pulled(places: Floats) -> tuple[Floats, Floats]:
-            cost, gradient = self._cost(best + places @ root.T, precision)
+            cost, gradient = self._cost(best + places @ root.T, precision, self._area_trust)
             return cost, gradient @ root
 
         steps = self._warm + self._kept
@@ -498,29 +498,126 @@ class Posterior:
         return np.where(lumpy, LUMPY, EVEN[which][:, None])[:, bin_of], lumpy[:, bin_of]
 
     @cached_property
-    def _drawn(self) -> tuple[Draws, Floats]:
-        """Rows by part, and where in its part a lump lies; NaN where rows lie evenly."""
+    def _drawn(self) -> "_Placed":
+        """Rows by part, of the draws that the area leaves likely; some of them twice."""
         points = self._walk()
+        placed = self._placed(points)
+        return placed.chosen(self._weighed(points, placed))
+
+    def _placed(self, points: Floats) -> "_Placed":
+        """Rows by class and part, as they may lie within the cells of these points."""
         draws, cell = len(points), self.cell
-        _, odds, _, rows, chance = self._unpacked(points)
+        _, _, _, rows, chance = self._unpacked(points)
+        counts = self._counted(np.stack([rows * (1 - chance), rows * chance]))
+        rows = np.maximum(counts[0] + counts[1], 1e-9)
+        chance = counts[1] / rows
         evenness, lumpy = self._evenness(draws)
         place = np.where(lumpy[:, cell], uniform(23, draws, len(cell)), np.nan)
         mass = gamma(31, np.maximum(evenness[:, cell] * self.base, 1e-3)) + 1e-300
-        # Log odds go on within a cell as between its neighbours, and bend as they do between cells.
-        tilt = self._tilts(odds)[:, cell] * self._inside
+        mass /= self._summed(mass)[:, cell]
+        laws, above = self._within(mass, chance)
         by_class = []
-        for stream, held, lean in (
-            (33, rows * (1 - chance), -chance),
-            (35, rows * chance, 1 - chance),
-        ):
-            law = mass * np.exp(tilt * lean[:, cell])
-            law = law / self._summed(law)[:, cell]
-            inside = held[:, cell]
+        for stream, weight, count in zip((33, 35), laws, counts, strict=True):
+            law = weight / np.maximum(self._summed(weight), 1e-300)[:, cell]
+            inside = count[:, cell]
             scattered = gamma(stream, law * np.maximum(inside, 0.2) + 1e-4) + 1e-300
             by_class.append(scattered / self._summed(scattered)[:, cell] * inside)
-        chosen, self._sum_error = self._weighed(points, *by_class)
-        negatives, positives = (each[chosen] for each in by_class)
-        return Draws(negatives, positives), place[chosen]
+        return _Placed(Draws(*by_class), place, above)
+
+    def _counted(self, rows: Floats) -> Floats:
+        """Return rows by class, draw and cell, with none where a class may have none.
+
+        Where the number of rows is public, what a cell loses others have: each as much as its
+        noise, and its own rows, leave room for.
+        """
+        present = np.stack([self._present(part, which) for which, part in enumerate(rows)])
+        if self.table.rows is None:
+            return present
+        room = 1 / (1 / self.scales[:, None] ** 2 + 1 / np.maximum(present, 1e-6) ** 2)
+        lost = (rows - present).sum(axis=(0, 2), keepdims=True)
+        result: Floats = present + lost * room / room.sum(axis=(0, 2), keepdims=True)
+        return result
+
+    def _present(self, rows: Floats, which: int) -> Floats:
+        """Return the rows of a class by draw and cell, with none where it may have none.
+
+        Along the scores a class comes and goes, beforehand SWITCHES times in a table; whether it
+        is there, a cell's count says. Drawn forwards and backwards (Carter and Kohn 1994). Heaps
+        lie where they lie.
+        """
+        counts, scales = self.counts[which], self.scales[which]
+
+        def misfit(off: Floats) -> Floats:
+            return np.asarray(np.sqrt((off / scales) ** 2 + SOFTNESS**2))
+
+        better = np.where(self.tied, 0.0, misfit(counts) - misfit(rows - counts))
+        switch = min(SWITCHES / self.cells, 0.5)
+        likely = np.zeros_like(rows)  # that it is there, by the cells up to each
+        before = np.full(len(rows), 0.5)
+        for cell in range(self.cells):
+            ahead = before * (1 - switch) + (1 - before) * switch if cell else before
+            odds = ahead / (1 - ahead) * np.exp(np.clip(better[:, cell], -30, 30))
+            before = likely[:, cell] = odds / (1 + odds)
+        luck, there = uniform(51 + which, *rows.shape), np.ones(rows.shape, dtype=bool)
+        for cell in range(self.cells - 1, -1, -1):
+            odds = likely[:, cell] / np.maximum(1 - likely[:, cell], 1e-300)
+            if cell < self.cells - 1:
+                stays = (1 - switch) / switch
+                odds = odds * np.where(there[:, cell + 1], stays, 1 / stays)
+            there[:, cell] = luck[:, cell] * (1 + odds) < odds
+        return np.where(there | self.tied, rows, 0.0)
+
+    def _within(self, mass: Floats, chance: Floats) -> tuple[tuple[Floats, Floats], Floats]:
+        """Laws of both classes within cells; where a step is, the shares of both above it.
+
+        Log odds go on within a cell as between its neighbours, and bend as they do between cells;
+        or they pass from those below the cell to those above at once: as likely as the chances of
+        being positive on either side differ.
+        """
+        cell, odds = self.cell, _log_odds(chance)
+        bent = self._bend * np.diff(self._rank[1]) / REACH
+        tilts = self._slopes(odds) + bent * nearly_normal(24, *odds.shape)
+        tilt = np.clip(tilts, -_STEEPEST, _STEEPEST)[:, cell] * self._inside
+        lean = chance[:, cell]
+        laws = (mass * np.exp(-tilt * lean), mass * np.exp(tilt * (1 - lean)))
+        low, high = self._beside_cells(chance)
+        rise = high - low
+        share = np.divide(chance - low, rise, out=np.zeros_like(rise), where=np.abs(rise) > 1e-6)
+        at_once = (uniform(25, *odds.shape) < np.abs(rise)) & (share > 0) & (share < 1) & ~self.tied
+        ends = np.cumsum(mass, axis=1)
+        ends -= (ends - mass)[:, self.first][:, cell]
+        above = np.clip((ends - 1 + share[:, cell]) / np.maximum(mass, 1e-300), 0.0, 1.0)
+        stepped = low[:, cell] + rise[:, cell] * above
+        step = at_once[:, cell]
+        laws = (
+            np.where(step, mass * (1 - stepped), laws[0]),
+            np.where(step, mass * stepped, laws[1]),
+        )
+        over = np.stack(
+            [
+                (1 - high) * share / np.maximum(1 - chance, 1e-9),
+                high * share / np.maximum(chance, 1e-9),
+            ]
+        )
+        return laws, np.where(at_once, np.clip(over, 0.0, 1.0), 0.0)
+
+    def _beside_cells(self, chance: Floats) -> tuple[Floats, Floats]:
+        """Return the chance of being positive below each cell and above it.
+
+        Heaps say nothing of what lies beside them; at the ends log odds go on as they come.
+        """
+        smooth = np.flatnonzero(~self.tied)
+        low, high = chance.copy(), chance.copy()
+        if len(smooth) < 2:
+            return low, high
+        odds = _log_odds(chance[:, smooth])
+        padded = np.concatenate(
+            [2 * odds[:, :1] - odds[:, 1:2], odds, 2 * odds[:, -1:] - odds[:, -2:-1]], axis=1
+        )
+        low[:, smooth], high[:, smooth] = (
+            1 / (1 + np.exp(-np.clip(part, -30, 30))) for part in (padded[:, :-2], padded[:, 2:])
+        )
+        return low, high
 
     @cached_property
     def _inside(self) -> Floats:
@@ -530,7 +627,7 @@ class Posterior:
         return result
 
     def _slopes(self, odds: Floats) -> Floats:
-        """How far log odds rise over each cell, by those beside it."""
+        """Return how far log odds rise over each cell, by those beside it."""
         shares = self.shares
         middle = np.cumsum(shares) - shares / 2
         slopes = np.zeros_like(odds)
@@ -544,32 +641,35 @@ class Posterior:
         result: Floats = slopes * shares
         return result
 
-    def _tilts(self, odds: Floats) -> Floats:
-        """The same as it may be within: steeper, and bent as the law bends between cells."""
-        bent = self._bend * np.diff(self._rank[1]) / REACH
-        steeper = np.array(STEEPER)[
-            np.searchsorted(np.cumsum(STEEPER_CHANCES), uniform(25, *odds.shape))
-        ]
-        tilts = self._slopes(odds) * steeper + bent * nearly_normal(24, *odds.shape)
-        result: Floats = np.clip(tilts, -STEEPEST, STEEPEST)
+    def _area_by_parts(self, placed: "_Placed") -> Floats:
+        """Return what the rows of each draw make of the area less the noisy one, in its scales."""
+        area, rows = self.table.area, placed.rows
+        assert area is not None
+        if isinstance(area, AreaBySum):
+            found: Floats = rows.negatives @ self.weights[0] + rows.positives @ self.weights[1]
+            return found - area.noisy / self.area_scale
+        false, true = rows.rates
+        areas = (np.diff(false, axis=1) * (true[:, 1:] + true[:, :-1])).sum(axis=1) / 2
+        result: Floats = (areas - area.unclamped) / _drawn_scale(area, self)
         return result
 
-    def _weighed(
-        self, points: Floats, negatives: Floats, positives: Floats
-    ) -> tuple[Ints, Floats | float]:
-        """Which draws stay, some of them twice: the area also knows of places within cells.
+    @cached_property
+    def _area_trust(self) -> float:
+        """The scale of the area's noise over that with what rows within cells add to it."""
+        if self._area_of_cells is None:
+            return 1.0
+        points = np.broadcast_to(self._best[0], (_TRIED, len(self._best[0])))
+        added = float(self._area_by_parts(self._placed(points)).std())
+        return 1 / math.sqrt(1 + added**2 / 2)
 
-        And by how much the area of each is off, by what its places within cells add to the sum.
-        """
+    def _weighed(self, points: Floats, placed: "_Placed") -> Ints:
+        """Return which draws stay, some of them twice: the area also knows of rows within cells."""
         draws = len(points)
-        if not isinstance(self.table.area, AreaBySum):
-            return np.arange(draws), 0.0
-        area = self.table.area
-        noisy = area.noisy / self.area_scale
+        if self._area_of_cells is None:
+            return np.arange(draws)
         _, _, _, rows, chance = self._unpacked(points)
-        assert self._area_of_cells is not None
         of_cells, _, _ = self._area_of_cells(rows * (1 - chance), rows * chance)
-        of_parts = negatives @ self.weights[0] + positives @ self.weights[1] - noisy
+        of_cells, of_parts = of_cells * self._area_trust, self._area_by_parts(placed)
         logs = np.sqrt(of_cells**2 + SOFTNESS**2) - np.sqrt(of_parts**2 + SOFTNESS**2)
         while True:  # tempered where few draws would decide
             weights = np.exp(logs - logs.max())
@@ -578,33 +678,12 @@ class Posterior:
                 break
             logs = 0.7 * logs
         chosen = np.searchsorted(np.cumsum(weights), (np.arange(draws) + 0.5) / draws)
-        chosen = np.minimum(chosen, draws - 1)
-        # What places within cells add to the sum has the mean of the cells' and is no more known.
-        smaller = np.minimum(
-            rows.sum(axis=1) - (rows * chance).sum(axis=1), (rows * chance).sum(axis=1)
-        )
-        smaller = np.maximum(smaller, area.placements.smaller / 4)
-        error = (of_parts - of_cells) * self.area_scale / (STEPS * smaller)
-        return chosen, error[chosen] + self._order_deviation(points) * nearly_normal(26, draws)
-
-    def _order_deviation(self, points: Floats) -> float:
-        """That of the area by the order of rows within cells, which nobody told.
-
-        None where the rows beside a cell are mixed about as its own are; where those above are of
-        one class and those below of the other, all of its pairs may be in order or none.
-        """
-        _, _, _, rows, chance = self._unpacked(points)
-        share, held = chance.mean(axis=0), rows.mean(axis=0)
-        beside = np.pad(share, 1, mode="edge")
-        uneven = np.maximum(np.abs(beside[2:] - beside[:-2]) - USUAL, 0.0) / math.sqrt(12)
-        n, m = max(float(held @ share), 1.0), max(float(held @ (1 - share)), 1.0)
-        pairs = np.where(self.tied, 0.0, held**2 * share * (1 - share) / (n * m))
-        return float(np.sqrt(((uneven * pairs) ** 2).sum()))
+        return np.minimum(chosen, draws - 1)
 
     @property
     def rows_drawn(self) -> Draws:
         """These very rows, as noise leaves them possible."""
-        return self._drawn[0]
+        return self._drawn.rows
 
     @cached_property
     def population_drawn(self) -> Draws:
@@ -651,7 +730,7 @@ class Posterior:
         part = int(np.searchsorted(self.starts, grid_point, side="right")) - 1
         start, end = int(self.starts[part]), int(self.ends[part])
         share: Any = min(max((end - grid_point) / (end - start), 0.0), 1.0)
-        at = self._drawn[1][:, part]
+        at = self._drawn.place[:, part]
         share = np.where(np.isnan(at), share, at < share)
         if self.table.values is not None:  # all rows of a bin are at its value
             value = self.table.values[
@@ -668,7 +747,7 @@ class Posterior:
         draws = self.draws(noise_only=noise_only)
         false, true = draws.rates
         area = (np.diff(false, axis=1) * (true[:, 1:] + true[:, :-1])).sum(axis=1) / 2
-        area = np.clip(area - self._sum_error, 0.0, 1.0)
+        area = np.clip(area, 0.0, 1.0)
         called = [each[:, ::-1] for each in draws.above]
         precision = called[1] / np.maximum(called[0] + called[1], 1e-9)
         precision[:, 0] = precision[:, 1]
@@ -677,7 +756,24 @@ class Posterior:
             single = np.ones_like(single)
         heights = np.where(single, precision[:, 1:], (precision[:, 1:] + precision[:, :-1]) / 2)
         average = (np.diff(true, axis=1) * heights).sum(axis=1)
-        return area, average, (true - false).max(axis=1)
+        gap = np.maximum((true - false).max(axis=1), self._gap_at_steps(draws))
+        return area, average, gap
+
+    def _gap_at_steps(self, draws: Draws) -> Floats:
+        """Of each draw: the largest gap of its two rates at scores where log odds jump."""
+        ends = np.append(self.first[1:], len(self.starts))
+        false, true = (
+            (above[:, ends] + share * self._summed(rows)) / np.maximum(size, 1e-9)[:, None]
+            for above, rows, size, share in zip(
+                draws.above,
+                (draws.negatives, draws.positives),
+                draws.sizes,
+                self._drawn.above,
+                strict=True,
+            )
+        )
+        result: Floats = (true - false).max(axis=1)
+        return result
 
     def prevalence(self, *, noise_only: bool) -> Floats:
         """Of each draw."""
@@ -724,6 +820,26 @@ class Posterior:
     def region(self, *, level: float, simultaneous: bool, noise_only: bool) -> Region:
         """Where the rows' own curve lies, or that of the population, with this confidence."""
         return Region(self, level, simultaneous, noise_only)
+
+
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """Draws of rows within cells."""
+
+    rows: Draws
+    place: Floats
+    """Where in its part a lump lies; NaN where rows lie evenly."""
+    above: Floats
+    """Of the negatives and of the positives of a cell, the share above its step; 0 without one."""
+
+    def chosen(self, which: Ints) -> "_Placed":
+        rows = Draws(self.rows.negatives[which], self.rows.positives[which])
+        return _Placed(rows, self.place[which], self.above[:, which])
+
+
+def _log_odds(chance: Floats) -> Floats:
+    inner = np.clip(chance, _LEAST_CHANCE, 1 - _LEAST_CHANCE)
+    return np.asarray(np.log(inner / (1 - inner)))
 
 
 def _drawn_scale(area: RankingDraw, posterior: Posterior) -> float:

@@ -16,6 +16,7 @@ from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.questions.curves.bands import Band, Rectangles, Region, rectangles
 from heldout.questions.curves.draws import interval_of
 from heldout.questions.curves.posterior import Posterior
+from heldout.questions.curves.stored import READ_AT, Readings
 
 __all__ = [
     "CalibrationCurve",
@@ -116,6 +117,7 @@ class _Reading:
     kind: ClassVar[str]
     _table: NoisyTable = field(repr=False)
     _posterior: Posterior | None = field(repr=False, default=None)
+    _printed: Readings | None = field(repr=False, default=None)
 
     @property
     def is_fitted(self) -> bool:
@@ -125,6 +127,10 @@ class _Reading:
         noise hides a class, where that is asked for, and for the papers' methods.
         """
         return self._posterior is not None
+
+    def _is_printed(self, level: float, usual: bool, noise_only: bool) -> bool:
+        """Return whether such a band was stored with the answer."""
+        return self._printed is not None and usual and not noise_only and level == READ_AT
 
     def _region(self, level: float, simultaneous: bool, noise_only: bool) -> Region | Rectangles:
         words: Any = {"level": checked_level(level), "simultaneous": simultaneous}
@@ -193,6 +199,9 @@ class RocCurve(_Reading):
         `is_fitted`, they assume how rows lie between the edges of the table; otherwise only that
         the curve rises.
         """
+        if at is None and self._is_printed(level, simultaneous, noise_only):
+            assert self._printed is not None
+            return self._printed.band(self.kind, self.fpr)
         places = self.fpr if at is None else np.asarray(at, dtype=np.float64)
         tpr = self.tpr if at is None else np.interp(places, self.fpr, self.tpr)
         return self._region(level, simultaneous, noise_only).roc(places, tpr)
@@ -236,6 +245,9 @@ class PrecisionRecallCurve(_Reading):
         at: ArrayLike | None = None,
     ) -> Band:
         """Where the precision of the true curve lies, at each recall of this one or those given."""
+        if at is None and self._is_printed(level, simultaneous, noise_only):
+            assert self._printed is not None
+            return self._printed.band(self.kind, self.recall)
         found = self._region(level, simultaneous, noise_only)
         if at is None:
             return found.precision(self.recall, self.precision)
@@ -281,6 +293,9 @@ class CalibrationCurve(_Reading):
         self, level: float = 0.95, *, simultaneous: bool = False, noise_only: bool = False
     ) -> Band:
         """Where the true share of positives of each bin lies."""
+        if self._is_printed(level, not simultaneous, noise_only):
+            assert self._printed is not None
+            return self._printed.band(self.kind, self.predicted)
         each = len(self.observed) if simultaneous else 1
         if self._posterior is not None:
             assert self._grid_edges is not None

@@ -35,12 +35,22 @@ from heldout.questions.curves.readings import (
     calibration_curve,
     check_probabilities,
 )
+from heldout.questions.curves.stored import READ_AT, Readings
 from heldout.questions.curves.threshold import BetweenEdges, CurveConfusion, FromDraws, Named
 from heldout.questions.ranking.release import AucRelease, RankingRelease, TieBound, bin_ties
 
 __all__ = ["CurvesByGroup", "CurvesRelease", "NamedCurve"]
 
 _GRID: Final = np.linspace(0.0, 1.0, 513)
+NORMALISED: Final = "normalised area under the precision-recall curve"
+MEASURES: Final = frozenset(
+    {"AUC of the curve", "average precision of the curve", "KS", "prevalence of the table"}
+    | {NORMALISED}
+)
+OF_PROBABILITIES: Final = frozenset(
+    {"expected calibration error", "calibration slope", "calibration intercept"}
+)
+"""What a stored answer carries, of all scores and of probabilities."""
 
 
 class CurvesRelease(ReadDecisions, Release):
@@ -54,6 +64,7 @@ class CurvesRelease(ReadDecisions, Release):
         self.table = table
         self._area: RankingRelease | None = None  # released beside the table
         self._bare = False  # nothing is assumed
+        self._before: Readings | None = None  # what was printed, of a stored answer
         self.score_range = statistic.score_range
         mapped = drawn.request.parameters.get("score_map")
         self.score_map = None if mapped is None else ScoreMap.parse(mapped)
@@ -161,9 +172,60 @@ class CurvesRelease(ReadDecisions, Release):
 
     @cached_property
     def _curve(self) -> Curve:
+        if self._before is not None:
+            return self._before.curve
         if self._rows is not None:
             return self._rows.curve
         return plain_curve(self.table, score_range=self.score_range)
+
+    def stored_readings(self) -> dict[str, Any] | None:
+        """Return curves, bands and measures as they are printed: all that the draws decide."""
+        if self._rows is None:
+            return None
+        if self._before is not None:
+            return dict(self._before.content)
+        curve, level = self._curve, READ_AT
+        bands = {
+            self.roc.kind: self.roc.band(level),
+            self.precision_recall.kind: self.precision_recall.band(level),
+        }
+        if self.judges_probabilities:
+            bands[self.calibration.kind] = self.calibration.band(level)
+        return {
+            "level": level,
+            "curve": {
+                "fpr": curve.fpr.tolist(),
+                "tpr": curve.tpr.tolist(),
+                "thresholds": curve.thresholds.tolist(),
+                "positives": curve.positives,
+                "negatives": curve.negatives,
+            },
+            "bands": {
+                kind: {"low": band.low.tolist(), "high": band.high.tolist()}
+                for kind, band in bands.items()
+            },
+            "measures": {
+                measure.name: {
+                    "value": measure.value,
+                    "interval": list(measure.interval(level)),
+                    "noise_interval": list(measure.noise_interval(level)),
+                    "informative": measure.informative,
+                }
+                for measure in (*self.measures.values(), self.precision_recall.normalised_auc)
+            },
+        }
+
+    def as_read(self, readings: Mapping[str, Any]) -> Self:
+        before = Readings(readings)
+        names = MEASURES | (OF_PROBABILITIES if self.judges_probabilities else frozenset())
+        if set(before.measures) != names or self._rows is None:
+            raise ValueError("readings")
+        other = copy.copy(self)
+        for name in list(other.__dict__):
+            if name != "_rows" and isinstance(getattr(type(self), name, None), cached_property):
+                del other.__dict__[name]
+        other._before = before
+        return other
 
     def _measure(
         self,
@@ -183,6 +245,16 @@ class CurvesRelease(ReadDecisions, Release):
             share=share,
             reach=reach,
         )
+
+    def _as_printed(self, name: str, read: Callable[[], Measure]) -> Measure:
+        """Return a measure as it was printed where the answer was stored, else as it is read."""
+        if self._before is None or self._bare:
+            return read()
+        return self._before.measure(name, self.terms, read)
+
+    @property
+    def _printed(self) -> Readings | None:
+        return None if self._bare else self._before
 
     def _region(self, level: float, noise_only: bool) -> Region | Rectangles:
         words: Any = {"level": level, "simultaneous": True, "noise_only": noise_only}
@@ -226,6 +298,7 @@ class CurvesRelease(ReadDecisions, Release):
             thresholds=self._scores(curve.thresholds),
             _table=self.table,
             _posterior=self._posterior,
+            _printed=self._printed,
         )
 
     @cached_property
@@ -238,9 +311,10 @@ class CurvesRelease(ReadDecisions, Release):
             thresholds=self._scores(curve.thresholds),
             prevalence=curve.prevalence,
             average_precision=self.average_precision,
-            normalised_auc=self._normalised_auc(),
+            normalised_auc=self._as_printed(NORMALISED, self._normalised_auc),
             _table=self.table,
             _posterior=self._posterior,
+            _printed=self._printed,
         )
 
     @cached_property
@@ -248,7 +322,7 @@ class CurvesRelease(ReadDecisions, Release):
         """The reliability diagram; scores must be probabilities."""
         check_probabilities(self.score_range)
         found = calibration_curve(self.table, self._curve, score_range=self.score_range)
-        return replace(found, _posterior=self._posterior)
+        return replace(found, _posterior=self._posterior, _printed=self._printed)
 
     @property
     def judges_probabilities(self) -> bool:
@@ -270,6 +344,9 @@ class CurvesRelease(ReadDecisions, Release):
     @cached_property
     def auc(self) -> Measure:
         """The area under this ROC curve."""
+        return self._as_printed("AUC of the curve", self._read_auc)
+
+    def _read_auc(self) -> Measure:
         value = self._curve.area if self._posterior is None else float(self._areas(0)(True).mean())
 
         def interval(level: float, noise_only: bool) -> Interval:
@@ -297,6 +374,9 @@ class CurvesRelease(ReadDecisions, Release):
     @cached_property
     def average_precision(self) -> Measure:
         """The area under this precision-recall curve, without a bonus for its first point."""
+        return self._as_printed("average precision of the curve", self._read_average_precision)
+
+    def _read_average_precision(self) -> Measure:
         curve = self._curve
 
         def interval(level: float, noise_only: bool) -> Interval:
@@ -341,11 +421,14 @@ class CurvesRelease(ReadDecisions, Release):
             return normalised(low, most), normalised(high, least)
 
         value = normalised(self.average_precision.value, self._curve.prevalence)
-        return self._measure("normalised area under the precision-recall curve", value, interval)
+        return self._measure(NORMALISED, value, interval)
 
     @cached_property
     def ks(self) -> Measure:
         """The Kolmogorov-Smirnov distance: the largest gap of true over false positive rate."""
+        return self._as_printed("KS", self._read_ks)
+
+    def _read_ks(self) -> Measure:
 
         def interval(level: float, noise_only: bool) -> Interval:
             found = self._region(level, noise_only)
@@ -361,20 +444,26 @@ class CurvesRelease(ReadDecisions, Release):
     @cached_property
     def prevalence(self) -> Measure:
         """The share of positives."""
-        return self._measure(
-            "prevalence of the table",
-            self._curve.prevalence,
-            lambda level, noise_only: self._region(level, noise_only).prevalence,
-        )
+        name = "prevalence of the table"
+
+        def read() -> Measure:
+            return self._measure(
+                name,
+                self._curve.prevalence,
+                lambda level, noise_only: self._region(level, noise_only).prevalence,
+            )
+
+        return self._as_printed(name, read)
 
     @cached_property
     def expected_calibration_error(self) -> Measure:
         """The mean distance of the observed share from the predicted one, over the table's bins."""
-        return self._measure(
-            "expected calibration error",
-            self.calibration.error,
-            self._error_interval,
-        )
+        name = "expected calibration error"
+
+        def read() -> Measure:
+            return self._measure(name, self.calibration.error, self._error_interval)
+
+        return self._as_printed(name, read)
 
     def _error_interval(self, level: float, noise_only: bool) -> Interval:
         """What the bins' own bands leave possible, and no draw exceeds: each alone is too wide."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import heldout
 from heldout.data.classes import ClassifiedRows
@@ -104,6 +104,18 @@ class Report(Exported):
         smallest: TieBound = min(bounds, key=lambda bound: bound.auc)
         precision = next((bound.average_precision for bound in bounds[::-1]), None)
         return replace(smallest, level=level, average_precision=precision)
+
+    def stored_readings(self) -> dict[str, Any] | None:
+        """Return what was read off sections whose noisy numbers do not decide everything."""
+        sections = {name: release.stored_readings() for name, release in self.releases.items()}
+        return {name: read for name, read in sections.items() if read is not None} or None
+
+    def as_read(self, readings: Mapping[str, Any]) -> Self:
+        """Return the same report with the numbers that were read off it before."""
+        if not set(readings) <= set(self.releases):
+            raise ValueError("readings")
+        read = {name: self.releases[name].as_read(part) for name, part in readings.items()}
+        return replace(self, releases={**self.releases, **read})
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Stable JSON: everything that an analyst may see of this report."""

@@ -25,7 +25,7 @@ from heldout.questions.curves.methods.influence import AreaBySum, CountsWithArea
 
 __all__ = ["HeldoutCurves", "NamedCounts", "TableWithArea", "build"]
 
-AREA_SHARE: Final = Fraction(1, 2)
+AREA_SHARE: Final = Fraction(2, 5)
 LEAST_VISIBLE: Final = 2_000
 """Below so many visible rows no area: counts tell it as well as buying it does."""
 FIRST_SHARE: Final = Fraction(1, 10)
