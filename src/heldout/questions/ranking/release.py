@@ -23,6 +23,7 @@ from heldout.intervals.areas import (
     Scatter,
     area_variance,
     belief,
+    belief_if_shown,
     cell_shares,
     difference_variance,
     influence_on_area,
@@ -35,7 +36,7 @@ from heldout.intervals.areas import (
     two_sided_p_value,
 )
 from heldout.intervals.curve import Curve
-from heldout.intervals.measure import Interval, Measure, checked_level
+from heldout.intervals.measure import MOST_NOISE, Interval, Measure, checked_level
 from heldout.intervals.release import Release
 from heldout.kernel.door import Answers, Booked, Drawn, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
@@ -266,7 +267,7 @@ class RankingRelease(Release):
     def measures(self) -> dict[str, Measure]:
         draw = self._draw
         name = ranking_metric(draw.mechanism.metric).words
-        known = self._known
+        known = self._given_shown
 
         def noise(level: float) -> Interval:
             return noise_interval(draw, level=level, known=known)
@@ -285,8 +286,20 @@ class RankingRelease(Release):
         known = belief(self._draw, self._others)
         return None if known is None else replace(known, scatter=self._scatter)
 
+    @cached_property
+    def _given_shown(self) -> Belief | None:
+        """The belief that intervals are made of: it knows that only some numbers are shown."""
+        if self._known is None or not self._is_shown(self._known):
+            return self._known
+        given = belief_if_shown(self._draw, self._others, self._is_shown)
+        return None if given is None else replace(given, scatter=self._scatter)
+
+    def _is_shown(self, known: Belief) -> bool:
+        """Return whether noise leaves something to read, as `Measure.informative` says it."""
+        return 2 * noise_reach(self._draw, level=0.95, known=known) <= MOST_NOISE
+
     def surprise(self, name: str, value: float) -> float:
-        return two_sided_p_value(self._draw, null=value, known=self._known)
+        return two_sided_p_value(self._draw, null=value, known=self._given_shown)
 
     def _measure(self, name: str, value: float, noise: Any, population: Any, share: Any) -> Measure:
         return Measure(
@@ -402,7 +415,7 @@ class CompareRelease(RankingRelease):
         Two-sided, for the population, from the released numbers alone: free. It takes sampling
         error and noise together.
         """
-        return two_sided_p_value(self._draw, null=0.5, known=self._known)
+        return two_sided_p_value(self._draw, null=0.5, known=self._given_shown)
 
     def __str__(self) -> str:
         return f"{self.headline}, p-value {self.p_value:.3g}"
