@@ -1,4 +1,4 @@
-"""What is deleted after a while: models, scores, answers, and copies of rows that nobody can ask.
+"""Deletes by age: models, scores, answers, and copies of rows that nobody can ask any more.
 
 Never deleted are the ledger, receipts, evaluations with their keys and prices, the log, and the
 copy of the rows of a data set that is open. Everything here goes by age alone, and the log says

@@ -68,8 +68,8 @@ class Vault:
             raise UnreadableTable(LOCKED)
         factory, config = self._factory()
         try:
-            opened = factory.file_decryption_properties(config)
-            table = pyarrow.parquet.ParquetFile(path, decryption_properties=opened)
+            keys = factory.file_decryption_properties(config)
+            table = pyarrow.parquet.ParquetFile(path, decryption_properties=keys)
             return table.read(columns=None if columns is None else list(columns))
         except Exception:  # whatever a wrong key or a changed file raises
             raise UnreadableTable(LOCKED) from None
