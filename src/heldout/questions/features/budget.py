@@ -62,11 +62,13 @@ class Rules:
     """Whether many features share sums."""
     centred: bool
     """Whether log-odds that little is known of are drawn to nothing."""
+    plain: float = 0.0
+    """The log-odds beyond which a feature of naive Bayes counts as selected: 0, so any weight."""
 
 
 RULES = {
-    1: Rules(Fraction(2, 5), Fraction(1, 5), shared=False, centred=False),
-    2: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True),
+    1: Rules(Fraction(2, 5), Fraction(1, 5), shared=False, centred=False, plain=0.5),
+    2: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True, plain=0.5),
     3: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True),
 }
 """By number: an answer is read by the rules that it was drawn by."""

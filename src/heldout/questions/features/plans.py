@@ -132,7 +132,6 @@ def _likelihood(noisy: NDArray[np.float32], expected: Floats, scale: float) -> N
 
 
 STEP = 2**16  # steps of the lattice to one unit of log-odds
-FARTHEST = 1e3
 
 
 @dataclass(frozen=True)
@@ -154,11 +153,15 @@ class Cuts:
         return tuple(int(cut * self.apart * STEP) for cut in sorted(sides))
 
     def value(self, place: int) -> float:
-        """The score from which rows are called positive, for an answer of `RightCalls`."""
-        if place == 0:
-            return -FARTHEST
-        places = self.places
-        return FARTHEST if place > len(places) else places[place - 1] / STEP
+        """The score from which rows are called positive, for an answer of `RightCalls`.
+
+        Where calling all rows alike came out, it is the last of the near cuts: far out, all
+        probabilities would round to one number, and no row would be ranked above another.
+        """
+        last = float(self.near * self.apart)
+        if 1 <= place <= len(self.places):
+            return self.places[place - 1] / STEP
+        return -last if place == 0 else last
 
     def step(
         self,
@@ -631,7 +634,6 @@ def _next_power_of_two(number: Fraction) -> Fraction:
 
 
 FAINT = 0.05  # log-odds below this are taken for nothing
-PLAIN = 0.5  # a feature with log-odds from here on counts as selected
 BAYES_CUTS = Cuts(apart=Fraction(1, 2))
 
 
@@ -733,5 +735,6 @@ class NaiveBayesPlan:
         return model[0] / STEP
 
     def pick_selected(self, weights: Floats) -> Ints:
-        """Return the features that are unlike noise, by number: a reading, free of charge."""
-        return np.asarray(np.flatnonzero(np.abs(weights) >= PLAIN), dtype=np.int64)
+        """Return the features with a weight, by number: those that are unlike noise."""
+        least = max(self.rules.plain, 1 / STEP)
+        return np.asarray(np.flatnonzero(np.abs(weights) >= least), dtype=np.int64)
