@@ -149,4 +149,4 @@ def test_an_older_average_precision_ranks_the_negatives_of_a_tie_first() -> None
     by_group = q.By(q.AveragePrecision(epsilon=1), "g").under(1)
     assert by_group.question.in_group(Fraction(1, 2)).rules == 1
     [report] = Answered.from_dict(older("report")["answer"]).questions
-    assert report.rules < q.AveragePrecision.reported_since
+    assert report.rules < q.AveragePrecision.reported_since[1]

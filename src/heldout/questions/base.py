@@ -229,6 +229,10 @@ class Question(ABC, Generic[R_co]):
     """What the answer is, in one sentence."""
     of: ClassVar[tuple[type[Description], ...]]
     """Which rows it may be asked of, by their description."""
+    holds_sections: ClassVar[bool] = False
+    """Whether its answer holds those of other kinds, by their sections."""
+    counts_positives: ClassVar[bool] = False
+    """Whether its answer tells how many rows are positive, also at a low price."""
     headline: ClassVar[str | None] = None
     """The measure that people read first in a forecast; the first one if there is none."""
     section: ClassVar[Section | None] = None
@@ -251,8 +255,8 @@ class Question(ABC, Generic[R_co]):
     """By which rules public facts become its request, and its answer a release. A kind that changes
     them knows the old ones still: an answer is read by the rules that it was drawn by."""
     known_rules: ClassVar[tuple[int, ...]] = (1,)
-    reported_since: ClassVar[int] = 1
-    """Since which rules of reports its own latest rules hold there; before, its first did."""
+    reported_since: ClassVar[tuple[int, ...]] = (1,)
+    """Since which rules of reports its own rules hold there: the first, the second and so on."""
     epsilon: Price
     price: Fraction = field(init=False, repr=False, compare=False)
     """Epsilon, exactly."""
@@ -327,6 +331,11 @@ class Question(ABC, Generic[R_co]):
             "required": ["question", *(field_.name for field_ in cls.form() if field_.required)],
             "additionalProperties": False,
         }
+
+    @classmethod
+    def positives_in(cls, release: Any) -> int | None:
+        """Return how many rows are positive by one of its answers; None if it does not tell."""
+        return None
 
     @classmethod
     def suggested(cls, about: Description) -> Mapping[str, object]:

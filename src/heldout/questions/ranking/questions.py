@@ -111,10 +111,11 @@ class _Ranking(Question[R_co]):
     metric: ClassVar[str]
     alone: ClassVar[bool] = False
     """Whether the value is bought without tables and moments; so it is of one group."""
-    rules: ClassVar[int] = 2
-    """Since 2, average precision has scikit-learn's rule of ties."""
-    known_rules: ClassVar[tuple[int, ...]] = (1, 2)
-    reported_since: ClassVar[int] = 3
+    rules: ClassVar[int] = 3
+    """Since 2, average precision has scikit-learn's rule of ties; since 3, what is spent beside the
+    value grows with rows and epsilon from nothing."""
+    known_rules: ClassVar[tuple[int, ...]] = (1, 2, 3)
+    reported_since: ClassVar[tuple[int, ...]] = (1, 3, 4)
     method: Method = DEFAULT
     smaller_class: SmallerClass = None
 
@@ -173,6 +174,7 @@ class _Ranking(Question[R_co]):
             method=self.method,
             delta=getattr(self, "delta", None),
             alone=self.alone,
+            grows=self.rules > 2,
         )
 
     def _asked(
