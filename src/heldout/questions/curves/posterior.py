@@ -744,7 +744,17 @@ class Posterior:
 
     def areas(self, *, noise_only: bool) -> tuple[Floats, Floats, Floats]:
         """Of each draw: the area under its ROC curve, its average precision, its largest gap."""
-        draws = self.draws(noise_only=noise_only)
+        return self._areas_of_rows if noise_only else self._areas_of_population
+
+    @cached_property
+    def _areas_of_rows(self) -> tuple[Floats, Floats, Floats]:
+        return self._areas_of(self.rows_drawn)
+
+    @cached_property
+    def _areas_of_population(self) -> tuple[Floats, Floats, Floats]:
+        return self._areas_of(self.population_drawn)
+
+    def _areas_of(self, draws: Draws) -> tuple[Floats, Floats, Floats]:
         false, true = draws.rates
         area = (np.diff(false, axis=1) * (true[:, 1:] + true[:, :-1])).sum(axis=1) / 2
         area = np.clip(area, 0.0, 1.0)

@@ -64,6 +64,7 @@ class CurvesRelease(ReadDecisions, Release):
         self.table = table
         self._area: RankingRelease | None = None  # released beside the table
         self._bare = False  # nothing is assumed
+        self.effort: Mapping[str, int] = {}  # of the draws; less for a forecast
         self._before: Readings | None = None  # what was printed, of a stored answer
         self.score_range = statistic.score_range
         mapped = drawn.request.parameters.get("score_map")
@@ -125,7 +126,7 @@ class CurvesRelease(ReadDecisions, Release):
     def _rows(self) -> Posterior | None:
         """The rows as the table leaves them possible; None for the papers' methods."""
         if isinstance(self.table, TableWithArea):
-            return Posterior(self.table, score_range=self.score_range)
+            return Posterior(self.table, score_range=self.score_range, **self.effort)
         return None
 
     @property
