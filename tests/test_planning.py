@@ -183,3 +183,10 @@ def test_a_plan_is_plain_json_and_a_sentence():
     assert answer.value == 0.1
     assert str(answer).startswith("prevalence 0.1 on 5,000 rows: epsilon 1/3 gives")
     assert decimal(Fraction(10**9)) == "1000000000"
+
+
+@pytest.mark.parametrize("metric", ["auc", "average_precision", "precision", "f1", "brier score"])
+@pytest.mark.parametrize("epsilon", ["1/10", "1", "20"])
+def test_noise_and_sampling_together_are_never_less_than_either(metric: str, epsilon: str) -> None:
+    answer = plan(rows=3000, positives=400, metric=metric, value=0.6, epsilon=epsilon)
+    assert answer.whole_half_width >= max(answer.half_width, answer.sampling_half_width)

@@ -126,3 +126,16 @@ def test_names_and_docstrings_need_no_decoding() -> None:
 )
 def test_the_search_for_vague_names_finds_them(source: str) -> None:
     assert _vague(source)
+
+
+TABLES = sorted((ROOT / "src" / "heldout").rglob("tuned.py"))
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.parent.name)
+def test_a_tuned_constant_says_since_when_it_is_so(path: Path) -> None:
+    body = ast.parse(path.read_text("utf-8")).body
+    for node, after in zip(body, [*body[1:], None], strict=True):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and "__all__" not in ast.unparse(node):
+            assert isinstance(after, ast.Expr), ast.unparse(node)
+            assert isinstance(after.value, ast.Constant), ast.unparse(node)
+            assert re.search(r"20\d\d-\d\d-\d\d", str(after.value.value)), ast.unparse(node)

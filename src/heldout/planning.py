@@ -189,13 +189,17 @@ class Forecast:
         return half_width(measure.noise_interval(self.level), measure.value)
 
     def whole(self, epsilon: Fraction) -> float:
+        """Return the reach of both together, which is never less than that of either."""
+        return max(self._whole(epsilon), self.noise(epsilon), self.sampling)
+
+    def _whole(self, epsilon: Fraction) -> float:
         measure = self.measure(epsilon)
         return half_width(measure.interval(self.level), measure.value)
 
     @property
     def sampling(self) -> float:
         """Return what is left when noise has become nothing."""
-        return self.whole(self.most)
+        return self._whole(self.most)
 
 
 def _forecast(name: str, guess: q.Guess, *, protection: Protection, level: float) -> Forecast:

@@ -13,10 +13,12 @@ from heldout.data.table import Custody
 from heldout.intervals.groups import ByGroup
 from heldout.kernel import Budget, exact
 from heldout.questions import find
+from heldout.questions.concordance import ConcordanceRelease
 from heldout.questions.session import Epsilon, Session
 from heldout.questions.survival import CalibrationRelease, LogRankRelease, SurvivalRelease
+from heldout.questions.survival_brier import SurvivalBrierRelease
 
-__all__ = ["calibration", "kaplan_meier", "log_rank"]
+__all__ = ["brier_score", "calibration", "concordance", "kaplan_meier", "log_rank"]
 
 Declared = Mapping[str, Sequence[Any]]
 
@@ -118,5 +120,47 @@ def calibration(
         horizon=horizon,
         bins=bins,
         epsilon=epsilon,
+    )
+    return answer
+
+
+def concordance(
+    rows: Any,
+    /,
+    *,
+    time: str,
+    event: str,
+    score: str,
+    epsilon: Epsilon,
+    groups: Declared | None = None,
+    by: str | None = None,
+    **custody: Unpack[Custody],
+) -> ConcordanceRelease | ByGroup[ConcordanceRelease]:
+    """Return Harrell's C: how often the row whose event comes first has the higher `score`."""
+    declared = {"time": time, "event": event, "score": score, "groups": groups, **custody}
+    answer: ConcordanceRelease | ByGroup[ConcordanceRelease] = _ask(
+        "concordance", rows, declared, epsilon=epsilon, by=by
+    )
+    return answer
+
+
+def brier_score(
+    rows: Any,
+    /,
+    *,
+    time: str,
+    event: str,
+    risk: str,
+    horizon: float,
+    epsilon: Epsilon,
+    **custody: Unpack[Custody],
+) -> SurvivalBrierRelease:
+    """Return the Brier score of predicted risks by a horizon, weighted for rows lost before it.
+
+    `risk` is the column with the predicted risk of the event by `horizon`, from 0 to 1.
+    """
+    declared = {"time": time, "event": event, "values": {risk: (0.0, 1.0)}, **custody}
+    answer: SurvivalBrierRelease = _ask(
+        "survival-brier", rows, declared, column=risk, horizon=horizon, epsilon=epsilon
     )
     return answer

@@ -126,7 +126,7 @@ def test_what_is_wrong_is_said_in_words_and_nothing_is_charged(run, words, told)
 
 
 def test_an_option_of_the_rows_that_a_question_has_too_goes_by_another_name(run, tables):
-    page = run("ask", "log-loss", "--help").out
+    page = run("ask", "log-loss", "--help-all").out
     assert "--clip STR" in page
     assert "--rows-clip" in page
 

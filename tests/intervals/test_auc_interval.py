@@ -14,8 +14,10 @@ from heldout.intervals.areas import (
     Belief,
     Look,
     belief,
+    belief_if_shown,
     is_plausible,
     noise_interval,
+    noise_reach,
     population_interval,
     two_sided_p_value,
 )
@@ -264,3 +266,39 @@ def test_counts_released_beside_narrow_the_interval_and_it_still_holds(
     # 5,000 values, 20 to a pair of looks: a true 0.95 is below 0.93 once in 10^5 or less.
     assert np.mean(held) >= 0.93
     assert np.mean(told) < width * np.mean(alone)
+
+
+@pytest.mark.parametrize("metric", ["auc", "average-precision", "auc-difference"])
+@pytest.mark.parametrize("value", [-0.4, 0.02, 0.5, 0.99, 1.0, 1.1, 1.8])
+def test_an_interval_holds_the_noise_interval_and_is_no_shorter_beyond_the_range(
+    metric: str, value: float
+) -> None:
+    mechanism = RankingMechanism(
+        metric=metric,
+        epsilon=Fraction(1),
+        rows=200,
+        protection=Protection(neighbours="replace-one"),
+    )
+    draws = [
+        RankingDraw(mechanism, round(Fraction(number) / LATTICE), (60,), (60,))
+        for number in (value, min(max(value, 0.0), 1.0))
+    ]
+    beyond, at_end = (noise_interval(draw) for draw in draws)
+    assert beyond == pytest.approx(at_end)
+    low, high = population_interval(draws[0])
+    assert low <= beyond[0]
+    assert high >= beyond[1]
+
+
+def test_a_number_that_is_shown_by_luck_has_the_wider_interval() -> None:
+    mechanism = made("auc", 150, 150, "1")
+
+    def widths(count: int) -> tuple[float, float]:
+        draw = RankingDraw(mechanism, round(Fraction(17, 20) / LATTICE), (count,), (count,))
+        plain = belief(draw)
+        given = belief_if_shown(draw, (), lambda known: noise_reach(draw, known=known) <= 0.25)
+        return tuple(np.diff(noise_interval(draw, known=known))[0] for known in (plain, given))
+
+    near, far = widths(30), widths(150)
+    assert near[1] > 1.05 * near[0]
+    assert far[1] == pytest.approx(far[0], rel=0.01)

@@ -1,11 +1,14 @@
 """Sampling variances by placements: right against DeLong and the bootstrap, at a fixed price."""
 
+import itertools
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
+from heldout import questions as q
+from heldout.data.description import ScoredRows
 from heldout.data.scores import CELLS
 from heldout.intervals.areas import (
     Influence,
@@ -163,7 +166,7 @@ def test_only_public_facts_decide_whether_the_sampling_error_is_bought() -> None
             "metric": "auc",
             "epsilon": Fraction(1),
             "protection": PROTECTIONS[0],
-            "rows": 5000,
+            "rows": 6000,
             "score_range": (0.0, 1.0),
             "statistic": RankedRows("auc"),
         }
@@ -174,4 +177,26 @@ def test_only_public_facts_decide_whether_the_sampling_error_is_bought() -> None
     assert not stages(rows=4000).worthwhile
     assert not stages(epsilon=Fraction(1, 21), rows=10**9).worthwhile
     assert not stages(rows=None, protection=private).worthwhile
-    assert stages(rows=None, protection=private, smaller_class=1000).worthwhile
+    assert stages(rows=None, protection=private, smaller_class=2000).worthwhile
+
+
+@pytest.mark.parametrize("kind", [q.Auc, q.AveragePrecision])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [(rows, Fraction(1)) for rows in (4900, 5000, 5001, 5200, 5700, 6400, 9000)],
+        [(5000, Fraction(part, 100)) for part in (98, 100, 101, 110, 130, 200)],
+        [(10**6, Fraction(part, 1000)) for part in (49, 50, 51, 55, 70, 100)],
+    ],
+)
+def test_more_rows_or_more_epsilon_never_widen_an_interval(kind: Any, sizes: Any) -> None:
+    """At 5,000 rows times epsilon the noise once jumped by a sixth."""
+    widths = []
+    for rows, epsilon in sizes:
+        about = ScoredRows(name="", protection=PROTECTIONS[0], rows=rows, label="y", score="p")
+        quoted = kind(epsilon=epsilon).expected(about, q.Guess().about(rows))
+        [width] = quoted.values()
+        widths.append((width.noise, width.whole))
+    for before, after in itertools.pairwise(widths):
+        assert after[0] <= before[0] * 1.001
+        assert after[1] <= before[1] * 1.001

@@ -16,17 +16,18 @@ RUNS = 9
 TINY = 2e-4  # of a share that is nearly 0
 AUC = 0.8
 APART = float(np.sqrt(2) * ndtri(AUC))
-MIDDLE = (APART / 2 + 4) / (8 + APART)
 MEASURES: dict[str, tuple[Any, dict[str, Any]]] = {
     "AUC": (q.Auc, {}),
     "average precision": (q.AveragePrecision, {}),
-    "recall": (q.Confusion, {"threshold": MIDDLE}),
-    "precision": (q.Confusion, {"threshold": MIDDLE}),
+    "recall": (q.Confusion, {"threshold": 0.3}),
+    "precision": (q.Confusion, {"threshold": 0.3}),
     "Brier score": (q.Brier, {}),
     "mean absolute error": (q.MeanAbsoluteError, {}),
     "AUC of the curve": (q.Curves, {}),
 }
 
+CALIBRATED = ("recall", "precision", "Brier score")
+"""What a quote of calibrated scores needs no more guesses for."""
 SPREADS = {"AUC": 0.05, "average precision": 0.07, "AUC of the curve": 0.1}
 """Of half-widths from release to release, as a part of them; others spread less."""
 
@@ -37,6 +38,12 @@ def rows(count: int, positives: int) -> tuple[Any, Any]:
     scores = np.concatenate([sides[0], sides[1] + APART])
     labels = np.repeat([0, 1], [count - positives, positives])
     return labels, np.clip((scores + 4) / (8 + APART), 0, 1)
+
+
+def calibrated(scores: Any, share: float) -> Any:
+    """Return the probabilities of being positive, of scores that `rows` gives."""
+    place = scores * (8 + APART) - 4
+    return 1 / (1 + np.exp(APART**2 / 2 - APART * place) * (1 - share) / share)
 
 
 def agree(
@@ -75,20 +82,22 @@ def test_a_quote_and_the_release_agree(
 ) -> None:
     positives = int(count * share)
     labels, scores = rows(count, positives)
+    if name in CALIBRATED:
+        scores = calibrated(scores, share)
     dataset = ho.Dataset({"y": labels, "p": scores}, label="y", score="p", neighbours=neighbours)
     session = ho.Session(dataset, budget=ho.Budget(epsilon=10**4))
     kind, words = MEASURES[name]
     question = kind(epsilon=epsilon, **words)
     error = np.abs(scores - labels) ** (1 if name == "mean absolute error" else 2)
     mean = float(error.mean())
+    errors = {"mean_error": mean, "error_spread": float(error.std() / np.sqrt(mean * (1 - mean)))}
     quote = session.quote(
         question,
         rows=count,
         positives=positives,
         auc=AUC,
         average_precision=float(average_precision_score(labels, scores)),
-        mean_error=mean,
-        error_spread=float(error.std() / np.sqrt(mean * (1 - mean))),
+        **({} if name in CALIBRATED else errors),
     )
     released = [q.HalfWidths.of(session.ask(question).measures[name], 0.95) for _ in range(RUNS)]
     assert session.spent.epsilon == RUNS * quote.loss.epsilon

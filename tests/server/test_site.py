@@ -100,7 +100,7 @@ def test_a_password_opens_a_session_and_signing_out_ends_it_everywhere(
     )
     browser = Visitor(site.app)
     wrong = browser.fill("/sign-in", seen="/sign-in", name="bert", password="wrong")
-    assert (wrong.status_code, "Name or password is wrong" in wrong.text) == (403, True)
+    assert (wrong.status_code, "Name, password or code is wrong" in wrong.text) == (403, True)
     nobody = browser.fill("/sign-in", seen="/sign-in", name="nobody", password="wrong")
     assert nobody.status_code == 403
     assert "bert" in browser.fill("/sign-in", seen="/sign-in", name="bert", password=PASSWORD).text

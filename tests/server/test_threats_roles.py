@@ -66,6 +66,8 @@ GET     /api/v1/people                             administrator custodian
 POST    /api/v1/people                             administrator
 POST    /api/v1/people/{{name}}/link                 administrator
 DELETE  /api/v1/people/{{name}}                      administrator
+DELETE  /api/v1/people/{{name}}/factor               administrator
+DELETE  /api/v1/people/{{name}}/provider             administrator
 """
 PAGES = f"""
 GET     /static/{{name}}                             anybody
@@ -84,9 +86,17 @@ GET     /account                                   {EVERYBODY}
 POST    /account/password                          {EVERYBODY}
 POST    /account/tokens                            {EVERYBODY}
 POST    /account/tokens/{{identity}}/revoke          {EVERYBODY}
+POST    /account/factor                            {EVERYBODY}
+POST    /account/factor/confirm                    {EVERYBODY}
+POST    /account/factor/remove                     {EVERYBODY}
+GET     /oidc/start                                anybody
+GET     /oidc/callback                             anybody
+POST    /oidc/connect                              {EVERYBODY}
 POST    /people                                    administrator
 POST    /people/{{name}}/link                        administrator
 POST    /people/{{name}}/disable                     administrator
+POST    /people/{{name}}/factor/reset                administrator
+POST    /people/{{name}}/disconnect                  administrator
 GET     /artifacts                                 analyst
 POST    /artifacts                                 analyst
 GET     /artifacts/{{identity}}                      analyst

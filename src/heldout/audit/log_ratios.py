@@ -48,6 +48,44 @@ def wishart(mechanism: Any, first: Any, second: Any) -> float:
     return float(np.abs(np.linalg.eigvalsh(matrix)).sum()) / (2 * float(mechanism.scale))
 
 
+_COUPLED: Final = 20
+
+
+def parts(mechanism: Any, first: Any, second: Any) -> float:
+    """The largest |difference|/scale of the sums when the units that both have are in one part.
+
+    Parts are drawn anew, so this is one of the ways to couple the two: the loss is at most the
+    largest over all of them.
+    """
+    random = np.random.default_rng(0)
+    sides, keys = (first, second), []
+    for side in sides:
+        units: list[list[tuple[int, ...]]] = [[] for _ in range(side.units)]
+        for row, unit in zip(side.rows.tolist(), side.unit.tolist(), strict=True):
+            units[unit].append(tuple(row))
+        keys.append([tuple(sorted(rows)) for rows in units])
+    worst = 0.0
+    for _ in range(_COUPLED):
+        places: dict[Any, list[int]] = {}
+        spare = int(random.integers(mechanism.parts))
+        chosen = [int(random.integers(mechanism.parts)) for _ in keys[0]]
+        for key, place in zip(keys[0], chosen, strict=True):
+            places.setdefault(key, []).append(place)
+        missing = [key for key in set(keys[0]) if keys[0].count(key) > keys[1].count(key)]
+        spare = places[missing[0]].pop() if missing else spare
+        own = [places[key].pop() if places.get(key) else spare for key in keys[1]]
+        again: dict[Any, list[int]] = {}
+        for key, place in zip(keys[1], own, strict=True):
+            again.setdefault(key, []).append(place)
+        other = [again[key].pop() if again.get(key) else spare for key in keys[0]]
+        sums = [
+            mechanism.sums(side, np.array(where, dtype=np.int64))
+            for side, where in zip(sides, (other, own), strict=True)
+        ]
+        worst = max(worst, float(laplace(sums[0], sums[1], mechanism.noise.scale)))
+    return worst
+
+
 def choice(first: Any, second: Any) -> float:
     """The largest log ratio of weights * exp(-rate * penalties), each divided by its sum.
 
@@ -365,6 +403,7 @@ LOSSES: Final[Mapping[str, Callable[[Draw, Draw], Fraction | float]]] = {
     "discrete Laplace": _vector,
     "class counts": _vector,
     "share of noise": _vector,
+    "parts": lambda one, two: parts(one.mechanism, one.exact, two.exact),
     "Wishart": lambda one, two: wishart(one.mechanism, one.exact, two.exact),
     "order": lambda one, two: 0,
     "choice": lambda one, two: choice(one.exact, two.exact),

@@ -24,6 +24,7 @@ from heldout.kernel.noise import source
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.noise.objective import ObjectivePerturbation
+from heldout.kernel.noise.parts import SummedParts
 from heldout.kernel.noise.selection import AboveBar, NoisyTopK, PermuteAndFlip, SparseVector
 from heldout.kernel.noise.tables.dawa import Dawa, scaled_costs
 from heldout.kernel.noise.wishart import WishartDifference
@@ -193,6 +194,10 @@ def _see_matrix(noise: WishartDifference, sealed: Sealed[Any]) -> Seen:
     return repr(noise), _integers(sealed), noise
 
 
+def _see_parts(noise: SummedParts, sealed: Sealed[Any]) -> Seen:
+    return repr(noise), unseal(sealed), noise
+
+
 def _see_class_counts(look: Any, statistic: Any, randomness: object) -> Seen:
     if look is None:
         return None
@@ -240,6 +245,7 @@ def _see_partition(dawa: Dawa, exact: Any) -> Seen:
 
 _WATCHED: Final = (
     _Watched(DiscreteLaplace, "sample", "discrete Laplace", _see_vector),
+    _Watched(SummedParts, "sample", "parts", _see_parts),
     _Watched(WishartDifference, "sample", "Wishart", _see_matrix),
     _Watched(ranking, "_noisy", "class counts", _see_class_counts),
     _Watched(PiecewiseLaplace, "sample", "smooth noise", _see_law),

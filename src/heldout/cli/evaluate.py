@@ -17,7 +17,7 @@ from heldout.cli.output import (
     print_report,
     print_table,
 )
-from heldout.cli.rows import Rows, Where
+from heldout.cli.rows import ScoredOptions, Where
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RATES = (0.01, 0.05, 0.1, 0.2, 0.5)
 BINORMAL = "binormal"
-Named = Annotated[Rows | None, Parameter(name="*", group=ROWS)]
+Named = Annotated[ScoredOptions | None, Parameter(name="*", group=ROWS)]
 
 
 def evaluate(
@@ -106,7 +106,9 @@ def evaluate(
         weighted=rows is not None and rows.weight is not None,
         k=k,
     )
-    bought = buy(asked, table=table, rows=rows, options=Rows, frame=frame, labels=page.labels)
+    bought = buy(
+        asked, table=table, rows=rows, options=ScoredOptions, frame=frame, labels=page.labels
+    )
     [report] = bought.releases
     bought.deliver(
         text=lambda: print_report(report),
@@ -151,7 +153,7 @@ def compare(
     from heldout import questions as q
 
     asked = q.Compare(score=rival, epsilon=epsilon)
-    bought = buy(asked, table=table, rows=rows, options=Rows, frame=frame)
+    bought = buy(asked, table=table, rows=rows, options=ScoredOptions, frame=frame)
     [release] = bought.releases
 
     def text() -> None:
@@ -217,12 +219,15 @@ def curves(
     if method == BINORMAL:
         _refuse_beside_binormal(thresholds=thresholds, by=by, page=page, kind=kind)
         _binormal(
-            buy(q.Auc(epsilon=epsilon), table=table, rows=rows, options=Rows, frame=frame), page
+            buy(q.Auc(epsilon=epsilon), table=table, rows=rows, options=ScoredOptions, frame=frame),
+            page,
         )
         return
     whole = q.Curves(epsilon=epsilon, method=method, **_matter(method, thresholds))
     asked = q.By(whole, by[0] if len(by) == 1 else by) if by else whole
-    bought = buy(asked, table=table, rows=rows, options=Rows, frame=frame, labels=page.labels)
+    bought = buy(
+        asked, table=table, rows=rows, options=ScoredOptions, frame=frame, labels=page.labels
+    )
     [release] = bought.releases
 
     def write(place: Path) -> None:

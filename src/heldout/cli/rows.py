@@ -223,7 +223,7 @@ class Scored(Labelled):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows(Scored, Custody):
+class ScoredOptions(Scored, Custody):
     """Rows with a label and a score.
 
     Parameters
@@ -509,8 +509,8 @@ def options_for(of: Sequence[type["Description"]]) -> type[Custody] | None:
     from heldout.data.two_tables import TruthRows
 
     known: dict[type[Description], type[Custody]] = {
-        ScoredRows: Rows,
-        ClassifiedRows: Rows,
+        ScoredRows: ScoredOptions,
+        ClassifiedRows: ScoredOptions,
         FittedRows: FittedOptions,
         FeatureRows: FeatureOptions,
         TruthRows: TruthOptions,

@@ -249,6 +249,7 @@ def admin_link(
     database: str | None = None,
     address: str | None = None,
     name: str | None = None,
+    reset_factor: Flag = False,
 ) -> None:
     """Make a sign-in link for an administrator, on the server's own machine.
 
@@ -269,15 +270,17 @@ def admin_link(
         As in `heldout serve`.
     name
         Which administrator; left out, the first one who is not disabled.
+    reset_factor
+        Take away the second factor as well, for whoever lost their app and recovery codes.
     """
-    from heldout.server.accounts import administrator_link
+    from heldout.server import accounts
     from heldout.server.backups import check_there
     from heldout.server.run import open_service
 
     service = open_service(folder, database=database, address=address)
     try:
         check_there(service)
-        who, secret = administrator_link(service, name)
+        who, secret = accounts.administrator_link(service, name, reset_factor=reset_factor)
         print(f"Sign in as {who}, once, by {service.settings.address}/sign-in/{secret}")
     finally:
         service.close()

@@ -11,7 +11,15 @@ from heldout.arguments.rules import Whole
 from heldout.data import sql, validation
 from heldout.data.dataset import Dataset
 from heldout.data.description import Description
-from heldout.data.feature_sources import Flags, Rows, Space, Stored, Texts, bounded, origin_digest
+from heldout.data.feature_sources import (
+    FeatureSource,
+    Flags,
+    Space,
+    Stored,
+    Texts,
+    bounded,
+    origin_digest,
+)
 from heldout.data.groups import kind_declared
 from heldout.data.sql import Array
 from heldout.data.table import Custody, PrivateTable
@@ -156,7 +164,7 @@ class FeatureMatrix(PrivateTable):
             raise ArgumentError(
                 "Pass either text=, a column of texts, or features=, columns of 0 and 1."
             )
-        source: Rows
+        source: FeatureSource
         if text is not None:
             if space is None:
                 raise ArgumentError(
@@ -183,7 +191,7 @@ class FeatureMatrix(PrivateTable):
 
     def _open(
         self,
-        rows: Rows,
+        rows: FeatureSource,
         table: Any,
         *,
         label: str,
@@ -329,7 +337,7 @@ def _columns_of(X: Any) -> list[str] | None:
     return None if columns is None else [str(name) for name in columns]
 
 
-def _names(names: Sequence[str] | None, rows: Rows) -> tuple[str, ...] | None:
+def _names(names: Sequence[str] | None, rows: FeatureSource) -> tuple[str, ...] | None:
     if names is None:
         return rows.names()
     try:

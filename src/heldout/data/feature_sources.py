@@ -139,7 +139,7 @@ def _texts(texts: Iterable[str]) -> list[str]:
 _MOST_FEATURES = 2**24
 
 
-class Rows(Protocol):
+class FeatureSource(Protocol):
     """Where the features of a row come from."""
 
     @property

@@ -4,14 +4,21 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from heldout.arrays import Floats
 from heldout.intervals.curve import Curve
-from heldout.intervals.tuned import CLASS_PRIOR, FURTHEST, MISPLACED, MISSING_CLASS
+from heldout.intervals.tuned import (
+    CLASS_PRIOR,
+    FURTHEST,
+    LEAST_SHOWN,
+    MISPLACED,
+    MISSING_CLASS,
+)
 from heldout.kernel.noise.exact import crossed, halved
+from heldout.kernel.ranking.laws import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments
 
@@ -19,10 +26,14 @@ __all__ = [
     "Belief",
     "Influence",
     "Look",
+    "NoisyValue",
     "Scatter",
     "area_variance",
     "belief",
+    "belief_if_shown",
+    "believe_size",
     "cell_shares",
+    "concordance_variance",
     "difference_variance",
     "influence_on_area",
     "influence_on_difference",
@@ -230,6 +241,19 @@ _POPULATION_NODES: Final = 32
 Interval = tuple[float, float]
 
 
+class NoisyValue(Protocol):
+    """A value from 0 to 1 as it was drawn, with the law of its noise."""
+
+    @property
+    def metric(self) -> str: ...
+    @property
+    def unclamped(self) -> float: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def law(self) -> NoiseLaw: ...
+
+
 @dataclass(frozen=True)
 class Look:
     """Noisy class counts that were released: positives, and negatives if rows are not public."""
@@ -275,10 +299,75 @@ class Belief:
         return cls(np.array([float(rung)]), np.array([1.0]), *weights)
 
 
+def believe_size(look: Look, *, rows_per_unit: int, most: int | None) -> Belief:
+    """Return what a noisy size says of the rung, where the rung is that size over k.
+
+    The size also stands for the number of rows that sampling error goes by.
+    """
+    sizes, weights, none = _candidates([look], 0, most, ends=(0,))
+    weights = weights * (1 + CLASS_PRIOR * look.spread / np.maximum(sizes, 0.5))
+    weights = weights / weights.sum()
+    rungs, rung_weights = _condensed(sizes / rows_per_unit, weights, _NODES)
+    per_row = float((weights / np.maximum(sizes, 1.0)).sum())
+    return Belief(rungs, rung_weights, per_row, per_row, no_ranking=none >= MISSING_CLASS)
+
+
 def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
     """Return what the noisy counts say, its own and others of the same rows; None without any."""
+    return _belief_after(draw, _looks(draw, others))
+
+
+def belief_if_shown(
+    draw: RankingDraw, others: Sequence[Look], is_shown: Callable[[Belief], bool]
+) -> Belief | None:
+    """Return the belief, given that the number is shown.
+
+    It is shown if `is_shown` of the belief, and so if noise made a small class look large. Of such
+    draws the noisy count says less: a class below the least count that is shown explains it as well
+    as a class of that count does, because the tail of Laplace noise has no memory.
+    """
+    looks = _looks(draw, others)
+    sharpest = min(looks, key=lambda look: look.spread)
+    which = int(np.argmin(sharpest.counts)) if len(sharpest.counts) > 1 else 0
+    rows, count = draw.mechanism.rows, sharpest.counts[which]
+    turned = len(sharpest.counts) == 1 and draw.mechanism.metric != "average-precision"
+    above = turned and rows is not None and count > rows / 2
+
+    def with_count(count: float) -> list[Look]:
+        counts = (*sharpest.counts[:which], count, *sharpest.counts[which + 1 :])
+        return [replace(look, counts=counts) if look is sharpest else look for look in looks]
+
+    def shown_at(count: float) -> bool:
+        known = _belief_after(draw, with_count(count))
+        return known is not None and is_shown(known)
+
+    none = float(rows or 0) if above else 0.0
+    if shown_at(none):
+        return _belief_after(draw, looks)  # never hidden
+    least = halved(shown_at, float(count), none, steps=7)[0]
+
+    def given_shown(true: Floats) -> Floats:
+        over = (true - least) / sharpest.spread * (-1 if above else 1)
+        hidden = np.exp(-np.abs(over)) / 2
+        chance: Floats = np.where(over >= 0, 1 - hidden, hidden)
+        return chance
+
+    return _belief_after(draw, looks, which=which, chance=given_shown)
+
+
+def _looks(draw: RankingDraw, others: Sequence[Look]) -> list[Look]:
+    return [*(Look(counts, scale) for counts, scale in draw.looks), *others]
+
+
+def _belief_after(
+    draw: RankingDraw,
+    looks: Sequence[Look],
+    *,
+    which: int = 0,
+    chance: Callable[[Floats], Floats] | None = None,
+) -> Belief | None:
+    """Believe these looks; `chance` is that of what was seen to be shown, by the true count."""
     mechanism = draw.mechanism
-    looks = [*(Look(counts, scale) for counts, scale in draw.looks), *others]
     if not looks:
         return None
     scale = min(look.spread for look in looks)
@@ -292,6 +381,8 @@ def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
         none = max(no_first, no_second)
         positives, negatives = (grid.ravel() for grid in np.meshgrid(first, second))
         weights = np.outer(second_weights, first_weights).ravel()
+    if chance is not None:
+        weights = weights / np.maximum(chance((positives, negatives)[which]), LEAST_SHOWN)
     size = mechanism.local.rung_size(positives=positives, negatives=negatives)
     weights = weights * (1 + CLASS_PRIOR * scale / np.maximum(size, 0.5))
     weights = weights / weights.sum()
@@ -345,11 +436,16 @@ def _condensed(rungs: Any, weights: Any, nodes: int) -> tuple[Any, Any]:
     return mean[positive] / total[positive], total[positive]
 
 
+def _believed(draw: NoisyValue) -> Belief | None:
+    """Return what a draw's own noisy counts say; of one without them, nothing."""
+    return belief(draw) if isinstance(draw, RankingDraw) else None
+
+
 # --- privacy noise alone -------------------------------------------------------------------------
 
 
 def noise_interval(
-    draw: RankingDraw, *, level: float = 0.95, known: Belief | None = None
+    draw: NoisyValue, *, level: float = 0.95, known: Belief | None = None
 ) -> Interval:
     """Covers the value of these very rows; clamped to the metric's range.
 
@@ -364,17 +460,15 @@ def noise_interval(
     >>> 0.0002 < high - low < 0.0015
     True
     """
+    # From the clamped number, which is nearer to every value there is: clamped after it is widened,
+    # the interval of a number far outside would be short where it should be long.
     reach = noise_reach(draw, level=level, known=known)
-    low, high = draw.unclamped - reach, draw.unclamped + reach
-    if low > 1 or high < 0:
-        # No value is so near. From the clamped number, which is nearer to every value there is.
-        low, high = draw.value - reach, draw.value + reach
-    return max(0.0, low), min(1.0, high)
+    return max(0.0, draw.value - reach), min(1.0, draw.value + reach)
 
 
-def noise_reach(draw: RankingDraw, *, level: float = 0.95, known: Belief | None = None) -> float:
+def noise_reach(draw: NoisyValue, *, level: float = 0.95, known: Belief | None = None) -> float:
     """Return how far the noise goes at this level: by its law and the class counts alone."""
-    candidates, law = known or belief(draw), draw.law
+    candidates, law = known or _believed(draw), draw.law
     if candidates is None or candidates.no_ranking:
         return 1.0 + abs(draw.unclamped)
 
@@ -398,13 +492,13 @@ def _falling_root(function: Callable[[float], float], low: float, high: float) -
 
 
 def population_interval(
-    draw: RankingDraw,
+    draw: NoisyValue,
     *,
     level: float = 0.95,
     known: Belief | None = None,
     centre: float | None = None,
 ) -> Interval:
-    """Covers the value in the population that the rows were drawn from.
+    """Covers the value in the population that the rows were drawn from, and the noise interval.
 
     A candidate value is kept if the released number is not too far from it, under the sampling
     variance *at the candidate* (a score interval, so it never leaves [0, 1]) and the noise. The
@@ -413,28 +507,34 @@ def population_interval(
 
     `known` and `centre` replace the belief and the released value, for comparisons in benchmarks.
     """
-    candidates = known or belief(draw)
+    candidates = known or _believed(draw)
     if candidates is None or candidates.no_ranking:
         return 0.0, 1.0
+    least, most = (
+        (1.0, 0.0) if centre is not None else noise_interval(draw, level=level, known=known)
+    )
     candidates = candidates.condensed(_POPULATION_NODES)
-    value = draw.unclamped if centre is None else centre
+    value = draw.value if centre is None else centre
     tail = (1 - level) / 2
     low = _rising_root(lambda theta: _tail_at(draw, candidates, value, theta, +1) - tail, value)
     gap = _rising_root(lambda gap: _tail_at(draw, candidates, value, 1 - gap, -1) - tail, 1 - value)
-    return min(low, 1 - gap), max(low, 1 - gap)
+    return min(low, 1 - gap, least), max(low, 1 - gap, most)
 
 
-def is_plausible(draw: RankingDraw, theta: float, *, level: float = 0.95) -> bool:
+def is_plausible(draw: NoisyValue, theta: float, *, level: float = 0.95) -> bool:
     """Return whether the population interval holds theta, without looking for its ends."""
-    candidates = belief(draw)
+    candidates = _believed(draw)
     if candidates is None or candidates.no_ranking:
         return True
+    least, most = noise_interval(draw, level=level)
+    if least <= theta <= most:
+        return True
     candidates = candidates.condensed(_POPULATION_NODES)
-    sides = (_tail_at(draw, candidates, draw.unclamped, theta, side) for side in (+1, -1))
+    sides = (_tail_at(draw, candidates, draw.value, theta, side) for side in (+1, -1))
     return min(sides) >= (1 - level) / 2
 
 
-def _tail_at(draw: RankingDraw, candidates: Belief, value: float, theta: float, side: int) -> float:
+def _tail_at(draw: NoisyValue, candidates: Belief, value: float, theta: float, side: int) -> float:
     """P(the released number is at least so far on this side of theta)."""
     return _upper_tail(draw, candidates, side * (value - theta), theta)
 
@@ -458,10 +558,10 @@ def _rising_root(function: Callable[[float], float], near: float) -> float:
     return crossed(function, low, high, width=2**-24)
 
 
-def _upper_tail(draw: RankingDraw, candidates: Belief, distance: float, theta: float) -> float:
+def _upper_tail(draw: NoisyValue, candidates: Belief, distance: float, theta: float) -> float:
     """P(sampling error + noise >= distance), as a double sum over quantiles of both."""
     nodes, node_weights = _sampling_nodes(candidates.scatter)
-    deviation = math.sqrt(_variance(draw.mechanism.metric, theta, candidates))
+    deviation = math.sqrt(_variance(draw.metric, theta, candidates))
     gaps = distance - deviation * nodes
     half = draw.law.survival(candidates.rungs[None, :], np.abs(gaps)[:, None]) / 2
     tails = np.where(gaps[:, None] >= 0, half, 1 - half)
@@ -506,21 +606,29 @@ def difference_variance(theta: float, n: float, m: float) -> float:
     return (1 / n + 1 / m) / 24
 
 
+def concordance_variance(theta: float, n: float, m: float) -> float:
+    """Of concordance with n comparable pairs for each row but one, at most.
+
+    Each row's own share of concordant pairs is then all or nothing. Rows are less extreme: a tenth
+    to a third of it is usual, which the released pull tells.
+    """
+    return 2 * max(theta * (1 - theta), 0.0) / n
+
+
 VARIANCES: Final[dict[str, Callable[[float, float, float], float]]] = {
     "auc": area_variance,
     "average-precision": precision_variance,
     "auc-difference": difference_variance,
+    "concordance": concordance_variance,
 }
 
 
-def two_sided_p_value(
-    draw: RankingDraw, *, null: float = 0.5, known: Belief | None = None
-) -> float:
+def two_sided_p_value(draw: NoisyValue, *, null: float = 0.5, known: Belief | None = None) -> float:
     """Return how surprising the released number is if the population's value is `null`. Free.
 
     For "auc-difference" the null 0.5 says that the two models are equally good.
     """
-    candidates = known or belief(draw)
+    candidates = known or _believed(draw)
     if candidates is None or candidates.no_ranking:
         return 1.0
     distance = abs(draw.unclamped - null)

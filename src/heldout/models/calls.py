@@ -43,7 +43,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowWise:
     """One entry a row: axis 0 is the rows, and `shape` is what each of them holds.
 
     The claim that every rule keeps: entry i is a function of row i alone.
@@ -80,7 +80,7 @@ class Dims:
     scalar: bool = False
 
 
-Value: TypeAlias = Rows | Dims | Array
+Value: TypeAlias = RowWise | Dims | Array
 """What is known of a value: one entry per row, dimensions, or a constant."""
 
 
@@ -144,7 +144,7 @@ class Call:
 
     def uneven(self) -> int:
         """Return by how many nanoseconds its time may differ between two rows, at most."""
-        values = [value for value in self.given if isinstance(value, Rows)]
+        values = [value for value in self.given if isinstance(value, RowWise)]
         texts = sum(value.size for value in values if value.kind == "string")
         plain = max((value.size for value in values), default=0) * UNEVEN[self.operator]
         doubles = any(value.kind == "float64" for value in values)
@@ -152,10 +152,12 @@ class Call:
 
     # --- inputs ----------------------------------------------------------------------------------
 
-    def rows(self, place: int = 0, *, kinds: Sequence[str] = (), rank: int | None = None) -> Rows:
+    def rows(
+        self, place: int = 0, *, kinds: Sequence[str] = (), rank: int | None = None
+    ) -> RowWise:
         """An input that has one entry a row, of one of these types."""
         value = self.at(place)
-        if not isinstance(value, Rows):
+        if not isinstance(value, RowWise):
             raise NotRowWise(f"its input {place + 1} must come from the rows")
         if kinds and value.kind not in kinds:
             raise NotRowWise(f"its input {place + 1} is {value.kind}; allowed: {', '.join(kinds)}")
@@ -170,7 +172,7 @@ class Call:
     def constant(self, place: int) -> Array:
         """Return an input that is a constant of the model."""
         value = self.at(place)
-        if isinstance(value, Rows | Dims):
+        if isinstance(value, RowWise | Dims):
             raise NotRowWise(
                 f"its input {place + 1} is computed from the rows, and must be a constant",
                 "Export the model with constants folded.",
@@ -310,7 +312,7 @@ class Call:
             raise NotRowWise("one of its axes is named twice")
         return places
 
-    def _plain_values(self, places: Sequence[int] | None) -> "list[Rows | Array]":
+    def _plain_values(self, places: Sequence[int] | None) -> "list[RowWise | Array]":
         """Return these inputs, or all of them: of the rows, or constants."""
         values = [self.at(place) for place in places or range(len(self.given))]
         plain = [value for value in values if not isinstance(value, Dims)]
@@ -327,10 +329,10 @@ class Call:
         import numpy as np
 
         values = self._plain_values(places)
-        ranks = [value.rank if isinstance(value, Rows) else value.ndim for value in values]
+        ranks = [value.rank if isinstance(value, RowWise) else value.ndim for value in values]
         rank, shapes = max(ranks), []
         for value, own in zip(values, ranks, strict=True):
-            if isinstance(value, Rows):
+            if isinstance(value, RowWise):
                 if own != rank:
                     raise NotRowWise(
                         f"{MIXES}: a value with {own} axes is broadcast against one with {rank}, "
@@ -353,7 +355,7 @@ class Call:
     def same_kind(self, kinds: Sequence[str], places: Sequence[int] | None = None) -> str:
         """The one element type that all of these inputs have."""
         values = self._plain_values(places)
-        known = {value.kind if isinstance(value, Rows) else kind_of(value) for value in values}
+        known = {value.kind if isinstance(value, RowWise) else kind_of(value) for value in values}
         kind = known.pop()
         if known or kind not in kinds:
             raise NotRowWise(f"its inputs must be of one type among {', '.join(kinds)}")

@@ -1,6 +1,6 @@
 """Rules for the operators of ai.onnx.ml: scalers, encoders, linear models and trees."""
 
-from heldout.models.calls import FLOATS, NUMBERS, Array, Call, NotRowWise, Rows, Value, rule
+from heldout.models.calls import FLOATS, NUMBERS, Array, Call, NotRowWise, RowWise, Value, rule
 
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
@@ -10,7 +10,7 @@ def scaler(call: Call) -> list[Value]:
     value = call.rows(kinds=NUMBERS, rank=2)
     for name in ("offset", "scale"):
         _width(call.numbers(name), value.shape[0], name)
-    return [Rows("float32", value.shape)]
+    return [RowWise("float32", value.shape)]
 
 
 @rule("ai.onnx.ml.Imputer", uneven=2, inputs=1)
@@ -30,7 +30,7 @@ def imputer(call: Call) -> list[Value]:
 def normalizer(call: Call) -> list[Value]:
     # Of a value with one axis the runtime makes a single row: so two axes are needed.
     call.word("norm", ("MAX", "L1", "L2"), "MAX")
-    return [Rows("float32", call.rows(kinds=NUMBERS, rank=2).shape)]
+    return [RowWise("float32", call.rows(kinds=NUMBERS, rank=2).shape)]
 
 
 @rule("ai.onnx.ml.OneHotEncoder", uneven=10, inputs=1)
@@ -40,7 +40,7 @@ def one_hot_encoder(call: Call) -> list[Value]:
     value = call.rows(kinds=("string",) if texts else NUMBERS)
     if bool(len(numbers)) == bool(texts):
         raise NotRowWise("its categories must be integers or texts")
-    return [Rows("float32", (*value.shape, len(numbers) or len(texts)))]
+    return [RowWise("float32", (*value.shape, len(numbers) or len(texts)))]
 
 
 _ENCODED = {"floats": "float32", "int64s": "int64", "strings": "string"}
@@ -52,12 +52,12 @@ def label_encoder(call: Call) -> list[Value]:
     if "classes_strings" in call.attributes:  # the first version: texts to numbers and back
         call.texts("classes_strings")
         value = call.rows(kinds=("string", "int64"))
-        return [Rows("int64" if value.kind == "string" else "string", value.shape)]
+        return [RowWise("int64" if value.kind == "string" else "string", value.shape)]
     keys, key_kind = _table(call, "keys")
     values, value_kind = _table(call, "values")
     if keys != values:
         raise NotRowWise("it must have as many keys as values")
-    return [Rows(value_kind, call.rows(kinds=(key_kind,)).shape)]
+    return [RowWise(value_kind, call.rows(kinds=(key_kind,)).shape)]
 
 
 def _table(call: Call, side: str) -> tuple[int, str]:
@@ -83,7 +83,7 @@ def feature_vectorizer(call: Call) -> list[Value]:
     if [value.shape[0] for value in values] != widths:
         raise NotRowWise("its inputdimensions differ from the widths of its inputs")
     call.same_kind(NUMBERS)
-    return [Rows("float32", (sum(widths),))]
+    return [RowWise("float32", (sum(widths),))]
 
 
 @rule("ai.onnx.ml.LinearRegressor", inputs=1)
@@ -95,7 +95,7 @@ def linear_regressor(call: Call) -> list[Value]:
         raise NotRowWise("it must have one coefficient a feature and target")
     if len(intercepts) not in (0, targets):
         raise NotRowWise("it must have one intercept a target")
-    return [Rows("float32", (targets,))]
+    return [RowWise("float32", (targets,))]
 
 
 @rule("ai.onnx.ml.LinearClassifier", inputs=1)
@@ -109,7 +109,7 @@ def linear_classifier(call: Call) -> list[Value]:
         raise NotRowWise("it must have one intercept a class")
     if len(coefficients) != scored * value.shape[0]:
         raise NotRowWise("it must have one coefficient a feature and class")
-    return [Rows(kind, ()), Rows("float32", (labels,))]
+    return [RowWise(kind, ()), RowWise("float32", (labels,))]
 
 
 def class_labels(call: Call) -> tuple[int, str]:
@@ -141,7 +141,7 @@ def tree_classifier(call: Call) -> list[Value]:
         # A row that meets leaves of class 0 alone would get one score, and the runtime's memory
         # for the other: what an earlier row left there.
         raise NotRowWise("its leaves must all give to the first of its two classes")
-    return [Rows(kind, ()), Rows("float32", (labels,))]
+    return [RowWise(kind, ()), RowWise("float32", (labels,))]
 
 
 @rule("ai.onnx.ml.TreeEnsembleRegressor")
@@ -151,7 +151,7 @@ def tree_regressor(call: Call) -> list[Value]:
     if not 1 <= targets <= 2**16:
         raise NotRowWise("it must have one target or more")
     _check_ensemble(call, leaf="target", targets=targets)
-    return [Rows("float32", (targets,))]
+    return [RowWise("float32", (targets,))]
 
 
 def _check_ensemble(call: Call, *, leaf: str, targets: int) -> None:

@@ -6,7 +6,7 @@ from heldout.models.calls import (
     TYPES,
     Call,
     NotRowWise,
-    Rows,
+    RowWise,
     Value,
     kind_of,
     rule,
@@ -67,7 +67,7 @@ def negation(call: Call) -> list[Value]:
 def odd_numbers(call: Call) -> list[Value]:
     call.integer("detect_negative", 1)
     call.integer("detect_positive", 1)
-    return [Rows("bool", call.rows(kinds=FLOATS).shape)]
+    return [RowWise("bool", call.rows(kinds=FLOATS).shape)]
 
 
 @rule("Cast", inputs=1)
@@ -81,7 +81,7 @@ def cast(call: Call) -> list[Value]:
             "it casts between texts and numbers",
             "Encode categories by OneHotEncoder or LabelEncoder.",
         )
-    return [Rows(kind, value.shape)]
+    return [RowWise(kind, value.shape)]
 
 
 @rule("Dropout")
@@ -96,7 +96,7 @@ def dropout(call: Call) -> list[Value]:
 
 @rule("Add", "Sub", "Mul", "Min", "Max")
 def arithmetic(call: Call) -> list[Value]:
-    return [Rows(call.same_kind(NUMBERS), call.broadcast())]
+    return [RowWise(call.same_kind(NUMBERS), call.broadcast())]
 
 
 @rule("Sum", "Mean")
@@ -105,7 +105,7 @@ def sums(call: Call) -> list[Value]:
     shape = call.broadcast()
     if call.operator == "PRelu" and shape != call.rows(0).shape:
         raise NotRowWise("its slope is wider than its input")
-    return [Rows(call.same_kind(FLOATS), shape)]
+    return [RowWise(call.same_kind(FLOATS), shape)]
 
 
 @rule("Div", inputs=2)
@@ -117,17 +117,17 @@ def division(call: Call) -> list[Value]:
             raise NotRowWise(
                 "it divides integers by 0 or -1, which fails on some rows", "Divide floats."
             )
-    return [Rows(kind, call.broadcast())]
+    return [RowWise(kind, call.broadcast())]
 
 
 @rule("Pow", uneven=12, inputs=2)
 def power(call: Call) -> list[Value]:
     exponent = call.at(1)
-    if isinstance(exponent, Rows) and exponent.kind not in FLOATS:
+    if isinstance(exponent, RowWise) and exponent.kind not in FLOATS:
         raise NotRowWise("it raises to a power that is an integer computed from the rows")
-    if not isinstance(exponent, Rows) and kind_of(call.constant(1)) not in NUMBERS:
+    if not isinstance(exponent, RowWise) and kind_of(call.constant(1)) not in NUMBERS:
         raise NotRowWise("its power must be a number")
-    return [Rows(call.same_kind(FLOATS, [0]), call.broadcast())]
+    return [RowWise(call.same_kind(FLOATS, [0]), call.broadcast())]
 
 
 @rule("Clip", inputs=3)
@@ -146,18 +146,18 @@ def clip(call: Call) -> list[Value]:
 @rule("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", inputs=2)
 def comparison(call: Call) -> list[Value]:
     call.same_kind((*NUMBERS, "bool"))
-    return [Rows("bool", call.broadcast())]
+    return [RowWise("bool", call.broadcast())]
 
 
 @rule("And", "Or", "Xor", inputs=2)
 def logic(call: Call) -> list[Value]:
-    return [Rows(call.same_kind(("bool",)), call.broadcast())]
+    return [RowWise(call.same_kind(("bool",)), call.broadcast())]
 
 
 @rule("Where", inputs=3)
 def where(call: Call) -> list[Value]:
     call.same_kind(("bool",), [0])
-    return [Rows(call.same_kind((*NUMBERS, "bool"), [1, 2]), call.broadcast())]
+    return [RowWise(call.same_kind((*NUMBERS, "bool"), [1, 2]), call.broadcast())]
 
 
 # --- along the features --------------------------------------------------------------------------
@@ -180,14 +180,14 @@ def best(call: Call) -> list[Value]:
     call.integer("select_last_index", 0)
     axis = call.inner(call.integer("axis", 0), value.rank)
     reduced = _reduced(value, [axis], keep=call.integer("keepdims", 1) != 0)
-    return [Rows("int64", reduced.shape)]
+    return [RowWise("int64", reduced.shape)]
 
 
-def _reduced(value: Rows, axes: list[int], *, keep: bool) -> Rows:
+def _reduced(value: RowWise, axes: list[int], *, keep: bool) -> RowWise:
     shape = [1 if i in axes else extent for i, extent in enumerate(value.shape)]
     if not keep:
         shape = [extent for i, extent in enumerate(value.shape) if i not in axes]
-    return Rows(value.kind, tuple(shape))
+    return RowWise(value.kind, tuple(shape))
 
 
 @rule("Softmax", "LogSoftmax", "Hardmax", uneven=2, inputs=1)
@@ -261,4 +261,4 @@ def largest(call: Call) -> list[Value]:
     if len(count) != 1 or not 1 <= count[0] <= value.shape[axis]:
         raise NotRowWise("its k must be a constant from 1 to the width of its axis")
     shape = (*value.shape[:axis], count[0], *value.shape[axis + 1 :])
-    return [Rows(value.kind, shape), Rows("int64", shape)]
+    return [RowWise(value.kind, shape), RowWise("int64", shape)]

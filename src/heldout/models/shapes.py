@@ -10,7 +10,7 @@ from heldout.models.calls import (
     Call,
     Dims,
     NotRowWise,
-    Rows,
+    RowWise,
     Value,
     kind_of,
     rule,
@@ -31,7 +31,7 @@ def filled(call: Call) -> list[Value]:
     import numpy as np
 
     value = call.tensor("value", np.zeros(1, np.float32))
-    return [Rows(kind_of(value), _wanted(call, call.at(0), None))]
+    return [RowWise(kind_of(value), _wanted(call, call.at(0), None))]
 
 
 @rule("Reshape", inputs=2)
@@ -39,15 +39,15 @@ def reshape(call: Call) -> list[Value]:
     value = call.rows()
     zero_copies = call.integer("allowzero", 0) == 0
     return [
-        Rows(value.kind, _wanted(call, call.at(1), value, zero_copies=zero_copies)),
+        RowWise(value.kind, _wanted(call, call.at(1), value, zero_copies=zero_copies)),
     ]
 
 
 def _wanted(
-    call: Call, target: Value, value: Rows | None, *, zero_copies: bool = True
+    call: Call, target: Value, value: RowWise | None, *, zero_copies: bool = True
 ) -> tuple[int, ...]:
     """Return the shape of a row after a reshape to `target`, which must leave the rows alone."""
-    if isinstance(target, Rows):
+    if isinstance(target, RowWise):
         raise NotRowWise("its shape is computed from the rows", "Reshape to a constant shape.")
     extents: list[int | None] = (
         list(target.extents)
@@ -90,7 +90,7 @@ def flatten(call: Call) -> list[Value]:
     axis = call.integer("axis", 1)
     if axis != 1 and not (axis < 0 and axis + value.rank == 1):
         raise NotRowWise(f"{MIXES}: its axis must be 1", "Flatten from axis 1.")
-    return [Rows(value.kind, (value.size,))]
+    return [RowWise(value.kind, (value.size,))]
 
 
 @rule("Transpose", inputs=1)
@@ -101,7 +101,7 @@ def transpose(call: Call) -> list[Value]:
         raise NotRowWise(
             f"{MIXES}: it moves the axis of the rows", "Keep axis 0 first in its perm."
         )
-    return [Rows(value.kind, tuple(value.shape[i - 1] for i in order[1:]))]
+    return [RowWise(value.kind, tuple(value.shape[i - 1] for i in order[1:]))]
 
 
 @rule("Squeeze", inputs=2)
@@ -110,7 +110,7 @@ def squeeze(call: Call) -> list[Value]:
     axes = call.inner_axes(call.axes(1), value.rank)
     if any(value.shape[axis] != 1 for axis in axes):
         raise NotRowWise("it squeezes an axis that is wider than 1")
-    return [Rows(value.kind, tuple(e for i, e in enumerate(value.shape) if i not in axes))]
+    return [RowWise(value.kind, tuple(e for i, e in enumerate(value.shape) if i not in axes))]
 
 
 @rule("Unsqueeze", inputs=2)
@@ -125,7 +125,7 @@ def unsqueeze(call: Call) -> list[Value]:
     shape = list(value.shape)
     for place in sorted(places):
         shape.insert(place, 1)
-    return [Rows(value.kind, tuple(shape))]
+    return [RowWise(value.kind, tuple(shape))]
 
 
 @rule("Concat")
@@ -139,7 +139,7 @@ def concat(call: Call) -> list[Value]:
         raise NotRowWise("its inputs differ in type or in another axis")
     width = sum(value.shape[axis] for value in values)
     first = values[0]
-    return [Rows(first.kind, (*first.shape[:axis], width, *first.shape[axis + 1 :]))]
+    return [RowWise(first.kind, (*first.shape[:axis], width, *first.shape[axis + 1 :]))]
 
 
 def _concat_dims(call: Call) -> Dims:
@@ -169,7 +169,7 @@ def split(call: Call) -> list[Value]:
     if len(parts) != call.outputs or sum(parts) != width or min(parts) < 1:
         raise NotRowWise("its parts must add up to the width of its axis")
     return [
-        Rows(value.kind, (*value.shape[:axis], part, *value.shape[axis + 1 :])) for part in parts
+        RowWise(value.kind, (*value.shape[:axis], part, *value.shape[axis + 1 :])) for part in parts
     ]
 
 
@@ -196,7 +196,7 @@ def piece(call: Call) -> list[Value]:
             raise NotRowWise("one of its axes is named twice")
         seen.add(place)
         shape[place] = len(range(*slice(start, end, step).indices(value.shape[place])))
-    return [Rows(value.kind, tuple(shape))]
+    return [RowWise(value.kind, tuple(shape))]
 
 
 @rule("Gather", inputs=2)
@@ -214,7 +214,7 @@ def gather(call: Call) -> list[Value]:
     value = call.rows()
     place = call.inner(axis, value.rank)
     _check_indices(chosen, value.shape[place])
-    return [Rows(value.kind, (*value.shape[:place], *chosen.shape, *value.shape[place + 1 :]))]
+    return [RowWise(value.kind, (*value.shape[:place], *chosen.shape, *value.shape[place + 1 :]))]
 
 
 def _check_indices(chosen: Any, width: int) -> None:
@@ -230,13 +230,13 @@ def chosen_features(call: Call) -> list[Value]:
     if chosen.min() < 0:
         raise NotRowWise("one of its indices is out of range")
     _check_indices(chosen, value.shape[0])
-    return [Rows(value.kind, (chosen.size,))]
+    return [RowWise(value.kind, (chosen.size,))]
 
 
 @rule("Expand", inputs=2)
 def expand(call: Call) -> list[Value]:
     value, target = call.rows(), call.at(1)
-    if isinstance(target, Rows):
+    if isinstance(target, RowWise):
         raise NotRowWise("its shape is computed from the rows")
     extents = list(target.extents) if isinstance(target, Dims) else call.whole_numbers(1)
     if len(extents) > value.rank or (len(extents) == value.rank and extents[0] not in (1, None)):
@@ -250,7 +250,7 @@ def expand(call: Call) -> list[Value]:
         shape = np.broadcast_shapes(value.shape, tuple(int(extent or 0) for extent in inner))
     except ValueError:
         raise NotRowWise("its shape does not fit its input") from None
-    return [Rows(value.kind, tuple(int(extent) for extent in shape))]
+    return [RowWise(value.kind, tuple(int(extent) for extent in shape))]
 
 
 @rule("OneHot", inputs=3)
@@ -260,7 +260,7 @@ def one_hot(call: Call) -> list[Value]:
         raise NotRowWise("its axis must be the last, its depth one number, its values two")
     if depth.dtype.kind != "i" or kind_of(pair) == "string":
         raise NotRowWise("its depth must be an integer and its values numbers")
-    return [Rows(kind_of(pair), (*value.shape, int(depth.reshape(-1)[0])))]
+    return [RowWise(kind_of(pair), (*value.shape, int(depth.reshape(-1)[0])))]
 
 
 # --- products with weights -----------------------------------------------------------------------
@@ -270,17 +270,17 @@ def one_hot(call: Call) -> list[Value]:
 def product(call: Call) -> list[Value]:
     kind, left = call.same_kind(FLOATS), call.rows(0)
     right = call.at(1)
-    if isinstance(right, Rows):
+    if isinstance(right, RowWise):
         same = left.rank == right.rank >= 3 and left.shape[:-2] == right.shape[:-2]
         if not same or left.shape[-1] != right.shape[-2]:
             raise NotRowWise(
                 f"{MIXES}: it multiplies rows by rows", "Multiply by weights that are constants."
             )
-        return [Rows(kind, (*left.shape[:-1], right.shape[-1]))]
+        return [RowWise(kind, (*left.shape[:-1], right.shape[-1]))]
     weights = call.constant(1)
     if left.rank < 2 or weights.ndim != 2 or weights.shape[0] != left.shape[-1]:
         raise NotRowWise("its weights must be a matrix with one row a feature")
-    return [Rows(kind, (*left.shape[:-1], int(weights.shape[1])))]
+    return [RowWise(kind, (*left.shape[:-1], int(weights.shape[1])))]
 
 
 @rule("Gemm", inputs=3)
@@ -302,7 +302,7 @@ def general_product(call: Call) -> list[Value]:
         if bias.ndim and bias.shape[-1] not in (1, outside):
             raise NotRowWise("its bias must be as wide as its result")
     kind = call.same_kind(FLOATS, [place for place in range(3) if call.has(place)])
-    return [Rows(kind, (int(outside),))]
+    return [RowWise(kind, (int(outside),))]
 
 
 @rule("Conv", inputs=3)
@@ -330,7 +330,7 @@ def convolution(call: Call) -> list[Value]:
         (value.shape[1 + i] + pads[i] + pads[spatial + i] - reach[i]) // strides[i] + 1
         for i in range(spatial)
     ]
-    return [Rows(value.kind, (int(weights.shape[0]), *shape))]
+    return [RowWise(value.kind, (int(weights.shape[0]), *shape))]
 
 
 def _numbers_by_axis(call: Call, name: str, count: int) -> list[int]:

@@ -29,7 +29,7 @@ from heldout.models.calls import (
     Dims,
     NotRowWise,
     Problem,
-    Rows,
+    RowWise,
     Value,
     kind_of,
 )
@@ -71,7 +71,7 @@ def verify(graph: Graph) -> Proof:
     """Judge every node that the score needs, in order."""
     problems = [Problem("the model", problem.why, problem.mend) for problem in graph.problems]
     values: dict[str, Value | _Unknown] = {
-        field.name: Rows(field.kind, (field.width,) if field.rank == 2 else ())
+        field.name: RowWise(field.kind, (field.width,) if field.rank == 2 else ())
         for field in graph.inputs
     }
     for name, proto in graph.constants.items():
@@ -94,7 +94,7 @@ def verify(graph: Graph) -> Proof:
         values.update(
             (name, value) for name, value in zip(node.outputs, outputs, strict=False) if name
         )
-        if any(isinstance(value, Rows | Dims) for value in outputs):
+        if any(isinstance(value, RowWise | Dims) for value in outputs):
             needed.append(node)
     if uneven > MOST_UNEVEN:
         why = "its time may differ too much between two rows"
@@ -141,7 +141,7 @@ def _judge(
         fixed_batch=fixed,
         outputs=len(node.outputs),
     )
-    if node.operator == "Constant" or not any(isinstance(value, Rows | Dims) for value in given):
+    if node.operator == "Constant" or not any(isinstance(value, RowWise | Dims) for value in given):
         return [folded(call)], 0
     call.only(INPUTS[node.operator])
     gives = RULES[node.operator](call)
@@ -150,7 +150,7 @@ def _judge(
 
 
 def _score_width(score: Any) -> int:
-    if not isinstance(score, Rows):
+    if not isinstance(score, RowWise):
         raise NotRowWise("it does not depend on the rows")
     if score.kind not in (*FLOATS, "int64") or len(score.shape) > 1:
         raise NotRowWise("it must be one number a row, or one a class")

@@ -251,8 +251,8 @@ class Question(ABC, Generic[R_co]):
     """By which rules public facts become its request, and its answer a release. A kind that changes
     them knows the old ones still: an answer is read by the rules that it was drawn by."""
     known_rules: ClassVar[tuple[int, ...]] = (1,)
-    reported_since: ClassVar[int] = 1
-    """Since which rules of reports its own latest rules hold there; before, its first did."""
+    reported_since: ClassVar[tuple[int, ...]] = (1,)
+    """Since which rules of reports its own rules hold there: the first, the second and so on."""
     epsilon: Price
     price: Fraction = field(init=False, repr=False, compare=False)
     """Epsilon, exactly."""

@@ -231,7 +231,9 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
         return ConfusionRelease(drawn)
 
     def typical(self, about: ScoredRows, guess: Guess) -> Ints:
-        hits, false_alarms, missed, left_alone = guess.confusion()
+        of_probabilities = about.score_range == (0.0, 1.0) and about.score_map is None
+        threshold = self.threshold if of_probabilities else None
+        hits, false_alarms, missed, left_alone = guess.confusion(threshold)
         counts = np.array([left_alone, false_alarms, missed, hits])
         return weigh_counts(counts, self.weighted, guess)
 

@@ -1,7 +1,7 @@
 """Forecast the price of questions and the widths of their answers before anything is read."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist, median
@@ -24,6 +24,13 @@ from heldout.questions.base import Question
 
 
 SHARE_OF_POSITIVES = 4  # one row in so many, if nobody guesses
+LEAST_APART = 0.1  # deviations: classes nearer than that have no probabilities to speak of
+CALIBRATED: Mapping[str, Callable[[Floats, float], Floats]] = {
+    "squared": lambda away, most: away**2,
+    "absolute": lambda away, most: away,
+    "log": lambda away, most: -np.log(np.maximum(1 - away, 1e-300)) / most,
+}
+"""The error of a row whose probability is so far from its label, as a share of the largest."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +50,8 @@ class HalfWidths:
     def of(cls, measure: Measure, level: float) -> "HalfWidths":
         value = measure.value
         return cls(
-            noise=half_width(measure.noise_interval(level), value),
-            whole=half_width(measure.interval(level), value),
+            noise=(noise := half_width(measure.noise_interval(level), value)),
+            whole=max(half_width(measure.interval(level), value), noise),
             value=value,
             informative=measure.informative,
         )
@@ -68,17 +75,18 @@ class Guess:
     """Guesses what the rows are like. A wrong guess makes a wrong forecast, and costs no privacy.
 
     `rows` is needed where their number is not public. Left out, a quarter of the rows is positive,
-    and the model ranks a positive row above a negative one with probability `auc`; it finds the
-    same share of the positives as it leaves alone of the negatives.
+    and the model ranks a positive row above a negative one with probability `auc`. Its scores are
+    taken for calibrated probabilities of two normal classes: that says how many rows lie above a
+    threshold, and how large errors are.
     """
 
     rows: Annotated[int | None, Whole()] = None
     positives: Annotated[int | None, Whole()] = None
     auc: Annotated[float, Number(0, 1)] = 0.8
     average_precision: Annotated[float | None, Number(0, 1)] = None
-    mean_error: Annotated[float, Number(0, 1)] = 0.15
-    """The mean error, as a share of the largest."""
-    error_spread: Annotated[float, Number(0, 1)] = 0.5
+    mean_error: Annotated[float | None, Number(0, 1)] = None
+    """The mean error, as a share of the largest; None: that of calibrated scores."""
+    error_spread: Annotated[float | None, Number(0, 1)] = None
     """The errors' standard deviation, as a share of the largest that their mean allows."""
     mean_weight: Annotated[float, Number(0, 1)] = 0.5
     """Where rows have weights: the mean weight, as a share of the largest."""
@@ -125,18 +133,58 @@ class Guess:
         """Return how far apart the classes' scores lie, in standard deviations of each."""
         return math.sqrt(2) * NormalDist().inv_cdf(min(max(self.auc, 1e-6), 1 - 1e-6))
 
-    def confusion(self) -> tuple[float, ...]:
-        """True positives, false positives, false negatives, true negatives."""
+    def confusion(self, threshold: float | None = None) -> tuple[float, ...]:
+        """True positives, false positives, false negatives, true negatives.
+
+        At a threshold of probabilities; None: where the model finds the same share of the positives
+        as it leaves alone of the negatives.
+        """
         if self.cells is not None:
             return self.cells
-        right = NormalDist().cdf(self.separation / 2)
         positives, negatives = self.counts
+        normal, apart = NormalDist(), self.separation
+        cut = apart / 2
+        if threshold is not None and 0 < threshold < 1 and apart > LEAST_APART and negatives > 0:
+            odds = math.log(negatives / max(positives, 1)) + math.log(threshold / (1 - threshold))
+            cut += odds / apart
+        hits, alarms = 1 - normal.cdf(cut - apart), 1 - normal.cdf(cut)
         return (
-            right * positives,
-            (1 - right) * negatives,
-            (1 - right) * positives,
-            right * negatives,
+            hits * positives,
+            alarms * negatives,
+            (1 - hits) * positives,
+            (1 - alarms) * negatives,
         )
+
+    def error(self, kind: str, most: float = 1.0) -> tuple[float, float]:
+        """The mean and the standard deviation of errors, as shares of the largest.
+
+        Those of calibrated scores, where nobody guessed: "squared", "absolute" or "log" errors, the
+        last with logarithms of at most `most`.
+        """
+        mean, spread = self.mean_error, self.error_spread
+        if mean is None and kind in CALIBRATED and self.rows:
+            values, weights = self._errors(kind, most)
+            mean = float(weights @ values)
+            if spread is None:
+                return mean, math.sqrt(max(float(weights @ values**2) - mean**2, 0.0))
+        mean = 0.15 if mean is None else mean
+        return mean, (0.5 if spread is None else spread) * math.sqrt(mean * (1 - mean))
+
+    def _errors(self, kind: str, most: float) -> tuple[Floats, Floats]:
+        positives, negatives = self.counts
+        share, apart = positives / max(positives + negatives, 1), abs(self.separation)
+        place = np.linspace(-6, 6, 241)
+        density = np.exp(-(place**2) / 2)
+        density /= density.sum()
+        values, weights = [], []
+        for label, weight in ((1, share), (0, 1 - share)):
+            score = place + apart * label
+            odds = apart * score - apart**2 / 2 + math.log(max(share, 1e-9) / max(1 - share, 1e-9))
+            away = 1 / (1 + np.exp(np.clip(odds if label else -odds, -700, 700)))
+            made = CALIBRATED[kind](away, most)
+            values.append(np.clip(made, 0, 1))
+            weights.append(weight * density)
+        return np.concatenate(values), np.concatenate(weights)
 
     def precision(self) -> float:
         """A guess of the average precision."""
@@ -165,8 +213,9 @@ def weigh_counts(counts: Floats, weighted: bool, guess: Guess) -> Ints:
 
 def typical_sums(statistic: BoundedSum, guess: Guess) -> Ints:
     """Return typical sums of a bounded number of each row, by its guessed mean and spread."""
-    error, weight = guess.mean_error, guess.mean_weight if statistic.weighted else 1.0
-    product = weight * error * (1 - error) * (1 - guess.error_spread**2)
+    weight = guess.mean_weight if statistic.weighted else 1.0
+    error, deviation = guess.error(getattr(statistic, "error", ""), float(statistic.largest))
+    product = weight * max(error * (1 - error) - deviation**2, 0.0)
     lacking = np.array([error, 1 - error]) * (1 - weight)
     parts = weight * np.array([error, product, 1 - error - product, *lacking])
     total = statistic.resolution * sum(guess.counts)

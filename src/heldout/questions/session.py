@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from heldout.questions.classes import RankRelease
     from heldout.questions.curves.release import CurvesByGroup, CurvesRelease
     from heldout.questions.lists import ListsRelease
+    from heldout.questions.ranking.paired import PairedDifference
     from heldout.questions.ranking.release import (
         AucRelease,
         CompareRelease,
@@ -568,14 +569,29 @@ class Session(PrivateSession):
         epsilon: Epsilon,
         method: str = "piecewise-laplace",
         smaller_class: int | None = None,
-    ) -> "CompareRelease":
+        measure: str = "auc",
+        threshold: float = 0.5,
+        rival_threshold: float | None = None,
+    ) -> "CompareRelease | PairedDifference":
         """Is the model with this score better on the same rows? The difference of the two AUCs.
 
-        One release with noise of twice one AUC's; the difference of two releases at half the price
-        each would have 1.4 times that. A score that is missing counts as the lowest.
+        `measure` may be "brier", "log-loss", "accuracy", "recall" or "specificity" instead, the
+        last three at a threshold; then rows are compared one by one, and the difference is B minus
+        A.
+
+        Of AUCs: one release with noise of twice one AUC's; the difference of two releases at half
+        the price each would have 1.4 times that. A score that is missing counts as the lowest.
         """
         return self.ask(
-            q.Compare(score=score, epsilon=epsilon, method=method, smaller_class=smaller_class)
+            q.Compare(
+                score=score,
+                epsilon=epsilon,
+                method=method,
+                smaller_class=smaller_class,
+                measure=measure,
+                threshold=threshold,
+                rival_threshold=rival_threshold,
+            )
         )
 
     @overload

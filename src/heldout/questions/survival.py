@@ -469,7 +469,7 @@ def _laplace(question: Question[Any], statistic: SurvivalCounts, about: Any) -> 
     )
 
 
-def _typical(times: int, rows: float, hazard: float = 0.7) -> Floats:
+def typical_cells(times: int, rows: float, hazard: float = 0.7) -> Floats:
     """Return cells where half of the rows have the event by the last time, and a fifth is lost."""
     left = rows * np.exp(-(hazard + 0.2) * np.arange(times + 1) / times)
     gone = -np.diff(left)
@@ -507,7 +507,7 @@ class KaplanMeier(Divisible[SurvivalRelease, ByGroup[SurvivalRelease]]):
         return SurvivalRelease(drawn)
 
     def typical(self, about: SurvivalRows, guess: Guess) -> Ints:
-        return np.round(_typical(len(self.grid), sum(guess.counts))).astype(np.int64)
+        return np.round(typical_cells(len(self.grid), sum(guess.counts))).astype(np.int64)
 
     @classmethod
     def pool(cls, sites: "Sequence[Site]") -> "Pooled":
@@ -584,7 +584,7 @@ class SurvivalCalibration(Divisible[CalibrationRelease, ByGroup[CalibrationRelea
     def typical(self, about: SurvivalRows, guess: Guess) -> Ints:
         rows = sum(guess.counts) / self.bins
         hazards = (np.arange(self.bins) + 0.5) / self.bins
-        several = [_typical(self.steps, rows, float(-np.log1p(-hazard))) for hazard in hazards]
+        several = [typical_cells(self.steps, rows, float(-np.log1p(-hazard))) for hazard in hazards]
         return np.round(np.concatenate(several)).astype(np.int64)
 
     @classmethod
@@ -641,7 +641,7 @@ class LogRank(Question[LogRankRelease]):
 
     def typical(self, about: SurvivalRows, guess: Guess) -> Ints:
         groups = len(about.group_names(self.between))
-        one = _typical(len(self.grid), sum(guess.counts) / groups)
+        one = typical_cells(len(self.grid), sum(guess.counts) / groups)
         return np.round(np.tile(one, groups)).astype(np.int64)
 
     @classmethod

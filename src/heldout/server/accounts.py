@@ -16,13 +16,15 @@ import sqlalchemy as sa
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.kernel.ledger.records import checked_name
+from heldout.server import factors
+from heldout.server.provider import Identity
 from heldout.server.service import Conflict, Forbidden, Missing, Service, TooMany, checked_path_name
+from heldout.server.settings import ROLES
 from heldout.server.storage import Json, new_id, now, people, tokens, tries
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-ROLES: Final = ("custodian", "analyst", "auditor", "administrator")
 SCOPES: Final = ("read", "ask", "manage")
 """Look; submit, quote and ask; change what others may do. A browser session has all of them."""
 DAY: Final = 86400
@@ -33,8 +35,14 @@ FREE_FAILURES: Final = 5
 FORGOTTEN: Final = 3600
 """Seconds after which a try no longer counts: far more than the longest wait."""
 BY_LINK: Final = "browser, by a link"
+BY_PROVIDER: Final = "browser, by the provider"
 BROWSER: Final[Json] = {"kind": "browser", "label": "browser", "scopes": SCOPES}
-WRONG = "Name or password is wrong."
+WRONG = "Name, password or code is wrong."
+CODES: Final = "code"
+"""In place of an address: wrong codes after a right password count wherever they come from."""
+NO_ROLE: Final = (
+    "Your institution gives you no role on this server. Ask whoever looks after it for one."
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,8 @@ class Person:
     token: str
     kind: str
     scopes: tuple[str, ...]
+    lacks_factor: bool = False
+    """Whether this role must set up a second factor first."""
 
     def must_be(self, *roles: str, scope: str = "read") -> None:
         if self.role not in roles:
@@ -93,7 +103,9 @@ def new_link(service: Service, name: str, *, by: Person | None = None) -> str:
     return secret
 
 
-def administrator_link(service: Service, name: str | None = None) -> tuple[str, str]:
+def administrator_link(
+    service: Service, name: str | None = None, *, reset_factor: bool = False
+) -> tuple[str, str]:
     """Return an administrator and the secret of a new link for them; for a command on the machine.
 
     Without a name it is the first who is not disabled; where none is left, one is added.
@@ -107,6 +119,8 @@ def administrator_link(service: Service, name: str | None = None) -> tuple[str, 
         raise Missing(f"There is no administrator {shown(name)}.")
     if known:
         name = name or known[0]
+        if reset_factor:
+            clear_factor(service, name)
         secret = new_link(service, name)
     else:
         free = (
@@ -139,6 +153,8 @@ def everyone(service: Service) -> list[Json]:
             "created": row.created,
             "disabled": row.disabled is not None,
             "password": row.password is not None,
+            "second_factor": factors.has_factor(row),
+            "provider": row.subject is not None,
         }
         for row in rows
     ]
@@ -153,15 +169,9 @@ def disable(service: Service, name: str, *, by: Person | None = None) -> None:
     if by is not None and name == by.name:
         raise Forbidden("You cannot disable yourself. Let another administrator do it.")
     with service.store.write() as connection:
-        others = (people.c.role == "administrator") & people.c.disabled.is_(None)
-        others &= (people.c.name != name) & people.c.password.is_not(None)
         role = connection.execute(sa.select(people.c.role).where(people.c.name == name)).scalar()
-        stays = connection.execute(sa.select(people.c.name).where(others).limit(1)).first()
-        if role == "administrator" and stays is None:
-            raise Conflict(
-                f"{shown(name)} is the last administrator: no other one has set a password. Add "
-                "another, let them set their password, and try again."
-            )
+        if role == "administrator":
+            _check_other_administrator(connection, name)
         done = connection.execute(
             people.update()
             .where(people.c.name == name, people.c.disabled.is_(None))
@@ -172,6 +182,17 @@ def disable(service: Service, name: str, *, by: Person | None = None) -> None:
         connection.execute(_still_open(tokens.c.person == name).values(revoked=now()))
     if by is not None:
         service.note(by.name, "disable", name)
+
+
+def _check_other_administrator(connection: sa.Connection, name: str) -> None:
+    """Refuse to lose the last administrator who signs in here without anybody's help."""
+    others = (people.c.role == "administrator") & people.c.disabled.is_(None)
+    others &= (people.c.name != name) & people.c.password.is_not(None)
+    if connection.execute(sa.select(people.c.name).where(others).limit(1)).first() is None:
+        raise Conflict(
+            f"{shown(name)} is the last administrator: no other one has set a password. Add "
+            "another, let them set their password, and try again."
+        )
 
 
 # --- signing in ----------------------------------------------------------------------------------
@@ -204,12 +225,13 @@ def change_password(service: Service, person: Person, password: str, *, current:
         by_link = sa.select(tokens.c.id).where(
             tokens.c.id == person.token, tokens.c.label == BY_LINK
         )
-        known = sa.select(people.c.password).where(people.c.name == person.name)
-        must_say = connection.execute(known).scalar() is not None
-        must_say = must_say and connection.execute(by_link).first() is None
-    # An open session that is not its owner's guesses on an account of its own.
-    if must_say and not _fits(service, person.name, current, f"session {person.token}"):
-        raise Forbidden("The current password is wrong.")
+        known = sa.select(people.c.password, people.c.subject)
+        row = connection.execute(known.where(people.c.name == person.name)).one()
+        must_say = row.password is not None and connection.execute(by_link).first() is None
+    if row.subject is not None:
+        raise Forbidden("You sign in through your institution, and have no password here.")
+    if must_say:
+        _check_password(service, person, current)
     with service.hashing():
         hashed = _hasher().hash(password)
     with service.store.write() as connection:
@@ -223,16 +245,40 @@ def change_password(service: Service, person: Person, password: str, *, current:
     return secret
 
 
-def sign_in(service: Service, *, name: str, password: str, address: str = "") -> str:
+def _check_password(service: Service, person: Person, password: str) -> None:
+    """Refuse a session whose user does not know the password of the person it belongs to."""
+    # An open session that is not its owner's guesses on an account of its own.
+    if not _fits(service, person.name, password, f"session {person.token}"):
+        raise Forbidden("The current password is wrong.")
+
+
+def sign_in(
+    service: Service, *, name: str, password: str, code: str = "", address: str = ""
+) -> str:
     """Return the secret of a browser session. Failures after a few make the next one wait longer.
 
-    Failures count by name and address: a stranger's guesses do not lock the owner out.
+    Failures count by name and address: a stranger's guesses do not lock the owner out. Whoever has
+    a second factor types its code as well; that the password was right is not said.
     """
-    if not _fits(service, name, password, address):
-        raise Forbidden(WRONG)
+    fits = _fits(service, name, password, address)
+    if fits:
+        _check_wait(service, name, CODES)
     with service.store.write() as connection:
-        connection.execute(tries.delete().where(_tried(name, address)))
-        return _add_token(connection, name, **BROWSER)[1]
+        row = connection.execute(sa.select(people).where(people.c.name == name)).first()
+        if fits and row is not None and _code_fits(service, connection, row, code):
+            where = tries.c.address.in_((address, CODES))
+            connection.execute(tries.delete().where(tries.c.name == digest_of(name), where))
+            return _add_token(connection, name, **BROWSER)[1]
+    if fits:
+        _counted_try(service, name, CODES)
+    raise Forbidden(WRONG)
+
+
+def _code_fits(service: Service, connection: sa.Connection, row: sa.Row[Any], code: str) -> bool:
+    """Return whether a person needs no code, or typed a right one, which is then used up."""
+    if row.disabled is not None:
+        return False
+    return not factors.has_factor(row) or factors.use(service, connection, row, code)
 
 
 def _fits(service: Service, name: str, password: str, address: str) -> bool:
@@ -253,6 +299,19 @@ def _tried(name: str, address: str) -> sa.ColumnElement[bool]:
     return (tries.c.name == digest_of(name)) & (tries.c.address == address)
 
 
+def _check_wait(service: Service, name: str, address: str) -> None:
+    """Refuse a try that comes too soon after wrong ones."""
+    with service.store.read() as connection:
+        old = connection.execute(sa.select(tries).where(_tried(name, address))).first()
+    _may_try(old)
+
+
+def _may_try(old: sa.Row[Any] | None) -> None:
+    if old is not None and old.retry > now():
+        wait = int(old.retry - now()) + 1
+        raise TooMany(f"Too many wrong passwords. Try again in {wait} seconds.", wait)
+
+
 def _counted_try(service: Service, name: str, address: str) -> sa.Row[Any] | None:
     """Return who it would be. A try counts before it is looked at: of many at once, each counts.
 
@@ -261,9 +320,7 @@ def _counted_try(service: Service, name: str, address: str) -> sa.Row[Any] | Non
     with service.store.write() as connection:
         connection.execute(tries.delete().where(tries.c.time < now() - FORGOTTEN))
         old = connection.execute(sa.select(tries).where(_tried(name, address))).first()
-        if old is not None and old.retry > now():
-            wait = int(old.retry - now()) + 1
-            raise TooMany(f"Too many wrong passwords. Try again in {wait} seconds.", wait)
+        _may_try(old)
         count = 1 if old is None else old.failures + 1
         retry = now() + (min(2 ** (count - FREE_FAILURES), 300) if count >= FREE_FAILURES else 0)
         row = {"failures": count, "retry": retry, "time": now()}
@@ -275,16 +332,196 @@ def _counted_try(service: Service, name: str, address: str) -> sa.Row[Any] | Non
         return connection.execute(sa.select(people).where(people.c.name == name)).first()
 
 
-def sign_in_by_link(service: Service, secret: str) -> str:
-    """Use up a link; returns the secret of a browser session."""
+def sign_in_by_link(service: Service, secret: str, *, code: str = "") -> str:
+    """Use up a link; returns the secret of a browser session.
+
+    A link stands for the password, not for the second factor. A wrong code leaves it as it is.
+    """
+    gone = "This link was used before, or is too old. Ask for another one."
     link = of_token(service, secret, kind="link")
     if link is None:
-        raise Forbidden("This link was used before, or is too old. Ask for another one.")
+        raise Forbidden(gone)
+    _check_wait(service, link.name, CODES)
     with service.store.write() as connection:
         used = tokens.update().where(tokens.c.id == link.token, tokens.c.revoked.is_(None))
-        if connection.execute(used.values(revoked=now())).rowcount != 1:
-            raise Forbidden("This link was used before, or is too old. Ask for another one.")
-        return _add_token(connection, link.name, **BROWSER | {"label": BY_LINK})[1]
+        row = connection.execute(sa.select(people).where(people.c.name == link.name)).one()
+        if _code_fits(service, connection, row, code):
+            if connection.execute(used.values(revoked=now())).rowcount != 1:
+                raise Forbidden(gone)
+            return _add_token(connection, link.name, **BROWSER | {"label": BY_LINK})[1]
+    _counted_try(service, link.name, CODES)
+    raise Forbidden(factors.WRONG_CODE)
+
+
+# --- the second factor ---------------------------------------------------------------------------
+
+
+def offer_factor(service: Service, person: Person, *, password: str) -> factors.Offer:
+    """Offer a secret for an app to whoever knows the password."""
+    _check_password(service, person, password)
+    return factors.offer(service, person.name)
+
+
+def confirm_factor(service: Service, person: Person, code: str) -> list[str]:
+    """Let the factor count, and end all other sessions; returns recovery codes."""
+    _check_wait(service, person.name, CODES)
+    try:
+        codes = factors.confirm(service, person.name, code)
+    except Forbidden:
+        _counted_try(service, person.name, CODES)
+        raise
+    others = (tokens.c.person == person.name) & (tokens.c.kind == "browser")
+    with service.store.write() as connection:
+        ended = _still_open(others & (tokens.c.id != person.token))
+        connection.execute(ended.values(revoked=now()))
+    return codes
+
+
+def remove_factor(service: Service, person: Person, *, password: str, code: str) -> None:
+    """Take one's own second factor away, with password and code."""
+    _check_password(service, person, password)
+    _check_wait(service, person.name, CODES)
+    with service.store.write() as connection:
+        row = connection.execute(sa.select(people).where(people.c.name == person.name)).one()
+        fits = factors.has_factor(row) and factors.use(service, connection, row, code)
+        if fits:
+            factors.remove(connection, person.name)
+    if not fits:
+        _counted_try(service, person.name, CODES)
+        raise Forbidden(factors.WRONG_CODE)
+    service.note(person.name, "remove second factor", person.name)
+
+
+def clear_factor(service: Service, name: str, *, by: Person | None = None) -> None:
+    """Take the second factor of somebody who lost it away, and end all their sessions and tokens.
+
+    An administrator does it for others, never for themself: that takes password and code, or a
+    command on the server's machine.
+    """
+    _check_administrator(by)
+    if by is not None and by.name == name:
+        raise Forbidden("Remove your own second factor on the page of your account, with a code.")
+    with service.store.write() as connection:
+        factors.remove(connection, name)
+        connection.execute(_still_open(tokens.c.person == name).values(revoked=now()))
+        connection.execute(tries.delete().where(_tried(name, CODES)))
+    where = "by a command on the server's machine"
+    service.note(None if by is None else by.name, "reset second factor",
+                 name if by is not None else f"{name}, {where}")  # fmt: skip
+
+
+# --- through the institution ---------------------------------------------------------------------
+
+
+def sign_in_by_provider(service: Service, identity: Identity) -> str:
+    """Return the secret of a session of whoever the provider says it is.
+
+    Somebody new is added if the provider's claims give them a role, under a name that nobody has.
+    With roles by claims, a role that changed there changes here; without one there, no door opens.
+    """
+    by_claims = bool(service.settings.oidc_roles)
+    refused, changed = None, ""
+    with service.store.write() as connection:
+        mine = people.c.subject == identity.subject
+        row = connection.execute(sa.select(people).where(mine)).first()
+        role = _claimed_role(identity) if by_claims else None if row is None else row.role
+        name = identity.name if row is None else row.name
+        if row is not None and row.disabled is not None:
+            refused = "You were disabled here. Ask an administrator."
+        elif len(identity.roles) > 1:
+            refused = (
+                f"Your institution gives you several roles here: {', '.join(identity.roles)}. One "
+                "person has one. Ask whoever looks after it."
+            )
+        elif role is None:
+            refused = NO_ROLE if by_claims else (
+                "Nobody here is connected with you. Sign in by the link that an administrator gave "
+                "you, and connect yourself on the page of your account."
+            )  # fmt: skip
+        elif row is None:
+            _check_new_name(connection, name)
+            new = {"name": name, "role": role, "created": now(), "subject": identity.subject}
+            connection.execute(people.insert(), new | {"password": None})
+            changed = "add person"
+        elif row.role != role:
+            if row.role == "administrator":
+                _check_other_administrator(connection, name)
+            connection.execute(people.update().where(mine).values(role=role))
+            changed = "change role"
+        if row is not None and (changed or refused):
+            connection.execute(_still_open(tokens.c.person == name).values(revoked=now()))
+        secret = (
+            "" if refused else _add_token(connection, name, **BROWSER | {"label": BY_PROVIDER})[1]
+        )
+    if refused is not None:
+        service.note(name if row is not None else None, "sign in", "refused, by the provider", 403)
+        raise Forbidden(refused)
+    if changed:
+        service.note(None, changed, f"{name}, {role}, by the provider")
+    return secret
+
+
+def connect(service: Service, session: str, identity: Identity) -> str:
+    """Let a person who is signed in come through the provider from now on, and in no other way.
+
+    Their password and second factor go, and all sessions and tokens end. Returns a new session.
+    """
+    with service.store.write() as connection:
+        open_one = sa.select(tokens.c.person).where(
+            tokens.c.id == session, tokens.c.revoked.is_(None), tokens.c.expires > now()
+        )
+        name = connection.execute(open_one).scalar()
+        if name is None:
+            raise Forbidden("Your session ended meanwhile. Sign in, and connect yourself again.")
+        taken = sa.select(people.c.name).where(people.c.subject == identity.subject)
+        if connection.execute(taken).first() is not None:
+            raise Conflict("Somebody here is connected with this account at the provider already.")
+        row = connection.execute(sa.select(people).where(people.c.name == name)).one()
+        if row.subject is not None or row.disabled is not None:
+            raise Conflict("You are connected already. Ask an administrator to end it first.")
+        if row.role == "administrator":
+            _check_other_administrator(connection, name)
+        if service.settings.oidc_roles and identity.roles != (row.role,):
+            raise Conflict(f"Your institution does not give you the role {row.role} here.")
+        change = people.update().where(people.c.name == name)
+        values = {"subject": identity.subject, "password": None, "factor": sa.null()}
+        connection.execute(change.values(values))
+        connection.execute(_still_open(tokens.c.person == name).values(revoked=now()))
+        secret = _add_token(connection, name, **BROWSER | {"label": BY_PROVIDER})[1]
+    service.note(name, "connect", "with the provider")
+    return secret
+
+
+def is_connected(service: Service, name: str) -> bool:
+    """Return whether somebody signs in through the provider."""
+    with service.store.read() as connection:
+        subject = sa.select(people.c.subject).where(people.c.name == name)
+        return connection.execute(subject).scalar() is not None
+
+
+def disconnect(service: Service, name: str, *, by: Person | None = None) -> None:
+    """Let somebody no longer come through the provider; a link lets them set a password."""
+    _check_administrator(by)
+    with service.store.write() as connection:
+        mine = people.update().where(people.c.name == name, people.c.subject.is_not(None))
+        if connection.execute(mine.values(subject=None)).rowcount != 1:
+            raise Missing(f"{shown(name)} is not connected with the provider.")
+        connection.execute(_still_open(tokens.c.person == name).values(revoked=now()))
+    service.note(None if by is None else by.name, "disconnect", name)
+
+
+def _claimed_role(identity: Identity) -> str | None:
+    return identity.roles[0] if len(identity.roles) == 1 else None
+
+
+def _check_new_name(connection: sa.Connection, name: str) -> None:
+    """Refuse a name from the provider that cannot be one, or is somebody else's."""
+    checked_path_name("The name that your institution gives you", name)
+    if connection.execute(sa.select(people.c.name).where(people.c.name == name)).first():
+        raise Conflict(
+            f"There is a person {shown(name)} here already, who is not connected with you. If it "
+            "is you, sign in as before and connect yourself on the page of your account."
+        )
 
 
 # --- tokens --------------------------------------------------------------------------------------
@@ -364,16 +601,17 @@ def _still_open(which: sa.ColumnElement[bool]) -> sa.Update:
 
 def of_token(service: Service, secret: str, *, kind: str) -> Person | None:
     """Return whose token it is, if it is one that still opens doors."""
-    query = sa.select(tokens, people.c.role, people.c.disabled).join_from(
-        tokens, people, tokens.c.person == people.c.name
-    )
+    about = (people.c.role, people.c.disabled, people.c.subject, people.c.factor)
+    query = sa.select(tokens, *about).join_from(tokens, people, tokens.c.person == people.c.name)
     with service.store.read() as connection:
         row = connection.execute(query.where(tokens.c.digest == digest_of(secret))).first()
     if row is None or row.kind != kind or row.revoked is not None:
         return None
     if row.expires <= now() or row.disabled is not None:
         return None
-    return Person(row.person, row.role, row.id, row.kind, tuple(row.scopes))
+    must = row.role in service.settings.second_factor and row.subject is None
+    lacks = must and not factors.has_factor(row)
+    return Person(row.person, row.role, row.id, row.kind, tuple(row.scopes), lacks)
 
 
 def _add_token(

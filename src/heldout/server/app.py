@@ -21,6 +21,7 @@ from heldout.server import (
     web_models,
     web_operations,
     web_people,
+    web_provider,
     web_register,
 )
 from heldout.server.service import Service, TooMany
@@ -36,6 +37,7 @@ PARTS = (
     web_asking,
     web_books,
     web_people,
+    web_provider,
     web_boards,
     web_operations,
 )

@@ -33,7 +33,7 @@ from heldout.server.storage import Store, artifacts, metadata, now, revision_of,
 FORMAT: Final = 1
 LIST: Final = "backup.json"
 TABLES, LEDGER = "server.sqlite", "ledger.sqlite"
-OWN: Final = ("web.key", "signing.pub")
+OWN: Final = ("web.key", "factor.key", "signing.pub")
 FOLDERS: Final = ("artifacts", "private")
 UNFINISHED: Final = (".partial", ".scored.parquet")
 PAGE: Final = 1000

@@ -305,7 +305,8 @@ def close(service: Service, person: Person, name: str) -> None:
     service.ledger.close(name, who=person.name)
     with service.store.write() as connection:
         mine = datasets.update().where(datasets.c.name == name)
-        connection.execute(mine.values(state="closed", words="Its custodian closed it."))
+        words = "Its custodian closed it."
+        connection.execute(mine.values(state="closed", words=words, closed=now()))
     service.note(person.name, "close", name)
 
 

@@ -26,6 +26,7 @@ from heldout.errors import (
     LedgerTampered,
 )
 from heldout.server.accounts import Person, of_token
+from heldout.server.provider import ProviderAway
 from heldout.server.service import (
     Busy,
     Conflict,
@@ -65,6 +66,7 @@ STATUS: Final[tuple[tuple[type[HeldoutError], int], ...]] = (
     (Busy, 503),
     (TooMany, 429),
     (LedgerTampered, 503),
+    (ProviderAway, 502),
 )
 HEADERS: Final = (
     (
@@ -98,6 +100,9 @@ looks like one of them takes no more than any other."""
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 QUIET: Final = frozenset({"/health", "/ready", "/metrics", "/static/{name}"})
 """Routes that are left out of the access log: machines ask them all the time."""
+FACTOR_FIRST: Final = (
+    "Your role needs a second factor. Set it up on the page of your account, under your name."
+)
 INSIDE: Final = "Something went wrong inside the server. Whoever runs it finds it in the log."
 
 
@@ -249,7 +254,8 @@ class Gate:
         address = address_of(scope)
         most = self._settings.requests_per_minute
         self._rates.take(f"at {address}", ADDRESS_SHARE * most)
-        if scope["method"] == "POST" and scope["path"].split("/")[1:2] == ["sign-in"]:
+        first = scope["path"].split("/")[1:2]
+        if first == ["oidc"] or (scope["method"] == "POST" and first == ["sign-in"]):
             self._rates.take(f"sign in at {address}", self._settings.sign_ins_per_minute)
         request = Request(scope)
         for secret in (bearer(request), request.cookies.get(session_cookie(self._settings))):
@@ -343,6 +349,8 @@ def caller(request: Request) -> Person:
     person = of_token(service_of(request), secret, kind="api")
     if person is None:
         raise Unknown("This token is unknown, expired or revoked. Make another one.")
+    if person.lacks_factor:
+        raise Forbidden(FACTOR_FIRST)
     return counted(request, person)
 
 

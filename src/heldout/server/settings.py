@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
 
+ROLES: Final = ("custodian", "analyst", "auditor", "administrator")
 PREFIX: Final = "HELDOUT_SERVER_"
 FROM_FILE: Final = "_FILE"
 """Ends the name of a variable that names a file with a secret, rather than the secret."""
@@ -29,7 +30,9 @@ SWITCH: Final = {"on": True, "true": True, "1": True, "off": False, "false": Fal
 
 def setting(usual: Any, meaning: str, *, secret: bool = False, inner: bool = False) -> Any:
     """Return a field of the settings; an inner one is worked out, and nobody sets it."""
-    about = {"meaning": meaning, "secret": secret, "inner": inner}
+    about = {"meaning": meaning, "secret": secret, "inner": inner, "usual": usual}
+    if isinstance(usual, dict):
+        return field(default_factory=usual.copy, metadata=about)
     return field(default=usual, metadata=about)
 
 
@@ -115,6 +118,31 @@ class Settings:
         None, "Token for `/metrics`; without one there is no such page", secret=True
     )
 
+    second_factor: tuple[str, ...] = setting(
+        (), "Roles that must set up a second factor before anything else, such as administrator"
+    )
+    oidc_issuer: str | None = setting(
+        None, "Address of the institution's OpenID Connect provider; without one, passwords alone"
+    )
+    oidc_client: str | None = setting(None, "This server's client id at the provider")
+    oidc_secret: str | None = setting(
+        None, "Its secret there; a public client has none", secret=True
+    )
+    oidc_title: str = setting("your institution", "What the button calls the provider")
+    oidc_scopes: tuple[str, ...] = setting(
+        ("openid", "profile"), "Scopes that the provider is asked for"
+    )
+    oidc_name: str = setting(
+        "preferred_username", "Claim that names a new person; one that users cannot change"
+    )
+    oidc_role: str = setting(
+        "groups", "Claim that decides the role; with dots for one inside another"
+    )
+    oidc_roles: dict[str, str] = setting(  # noqa: RUF009
+        {},
+        "Values of that claim, and the role of each; without any, people are added by hand",
+    )
+
     @classmethod
     def at(cls, folder: str | os.PathLike[str], **more: object) -> "Settings":
         """Return settings of a folder, which is made if need be."""
@@ -144,6 +172,11 @@ class Settings:
     def root(self) -> str:
         """Return the sub-path under which people reach the server; empty if there is none."""
         return urlsplit(self.address).path.rstrip("/")
+
+    @property
+    def known_name(self) -> str:
+        """Return what an authenticator app calls the server."""
+        return f"heldout at {urlsplit(self.address).hostname or 'this machine'}"
 
     @property
     def known_hosts(self) -> frozenset[str]:
@@ -187,7 +220,7 @@ def offered() -> Iterator[Offered]:
         about = one.metadata
         if about and not about["inner"]:
             kind = hints[one.name]
-            yield Offered(one.name, kind, one.default, about["meaning"], about["secret"])
+            yield Offered(one.name, kind, about["usual"], about["meaning"], about["secret"])
 
 
 def chosen(folder: Path, **given: object) -> dict[str, object]:
@@ -249,14 +282,27 @@ def _checked(name: str, value: object) -> object:
     try:
         right = _read(kind, value)
     except (ValueError, TypeError, KeyError, OSError, RuntimeError):
-        raise ArgumentError(f"{name} must be {_in_words(kind)}, got {shown(value)}.") from None
+        raise ArgumentError(
+            f"{name} must be {_in_words(kind)}, got {_shown(name, value)}."
+        ) from None
     if isinstance(right, int | float) and (right < 0 or not right < float("inf")):
         raise ArgumentError(f"{name} must be a number of at least 0, got {shown(value)}.")
+    if name in ("second_factor", "oidc_roles"):
+        named = right.values() if isinstance(right, dict) else right
+        for role in named:  # type: ignore[attr-defined]
+            if role not in ROLES:
+                raise ArgumentError(f"{name} must name some of {', '.join(ROLES)}.")
     if name == "address":
         if not str(right).startswith(("http://", "https://")):
             raise ArgumentError(f"address must begin with http:// or https://, got {shown(value)}.")
         return str(right).rstrip("/")
     return right
+
+
+def _shown(name: str, value: object) -> str:
+    """Return a value as an error shows it; a secret is not shown."""
+    is_secret = any(one.secret for one in offered() if one.name == name)
+    return "something else" if is_secret else shown(value)
 
 
 def _read(kind: Any, value: object) -> object:
@@ -290,7 +336,7 @@ def _text(value: object) -> str:
         return "on" if value else "off"
     if isinstance(value, tuple):
         return " ".join(value)
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return " ".join(f"{key}={one}" for key, one in value.items())
     return str(value)
 

@@ -27,7 +27,7 @@ from heldout.drawing.words import decimal
 from heldout.kernel import Loss
 from heldout.server.accounts import LIVES, Person, of_token
 from heldout.server.evaluations import web_secret
-from heldout.server.gate import Unknown, counted, service_of
+from heldout.server.gate import FACTOR_FIRST, Unknown, counted, service_of
 from heldout.server.service import Forbidden, Missing, Service, kilobytes, moment
 from heldout.server.storage import Json
 
@@ -49,6 +49,11 @@ NAVIGATION: Final = {
     "auditor": (("/", "Data sets"), ("/ledger", "Ledger"), ("/log", "Log")),
     "administrator": (("/", "People"), ("/operations", "Server")),
 }  # fmt: skip
+BEFORE_FACTOR: Final = frozenset(
+    {"/account", "/account/password", "/account/factor", "/account/factor/confirm", "/sign-out",
+     "/oidc/connect"}
+)  # fmt: skip
+"""Where somebody may go whose role needs a second factor, before they have one."""
 DONE: Final = {
     "granted": "The allowance is granted.",
     "changed": "The allowance is changed.",
@@ -58,6 +63,9 @@ DONE: Final = {
     "registered": "Sent. A worker checks the rows against what you declared.",
     "password": "The password is set. All other sessions and all tokens of yours have ended.",
     "token": "The token is revoked, and every one that was made by it.",
+    "factor": "The second factor is removed.",
+    "reset": "The second factor is removed, and all sessions and tokens of this person ended.",
+    "disconnected": "This person no longer signs in through the provider. Make a link for them.",
     "deleted": "The model is deleted. Answers about it stay.",
     "disabled": "This person can no longer sign in.",
 }
@@ -71,8 +79,16 @@ def _cookie(service: Service, name: str) -> str:
     return f"__Host-{name}" if service.settings.secure else name
 
 
-def keep(request: Request, answer: Response, name: str, value: str, seconds: int) -> None:
-    """Set a cookie that no script reads and no other site sends."""
+def keep(
+    request: Request,
+    answer: Response,
+    name: str,
+    value: str,
+    seconds: int,
+    *,
+    from_elsewhere: bool = False,
+) -> None:
+    """Set a cookie that no script reads and no other site sends, unless a link from there may."""
     service = service_of(request)
     answer.set_cookie(
         _cookie(service, name),
@@ -81,13 +97,23 @@ def keep(request: Request, answer: Response, name: str, value: str, seconds: int
         path="/",
         secure=service.settings.secure,
         httponly=True,
-        samesite="strict",
+        samesite="lax" if from_elsewhere else "strict",
     )
+
+
+def remembered(request: Request, name: str) -> str:
+    """Return a cookie of ours; empty if there is none."""
+    return request.cookies.get(_cookie(service_of(request), name), "")
+
+
+def forget(request: Request, answer: Response, name: str) -> None:
+    """Let the browser forget a cookie."""
+    keep(request, answer, name, "", 0)
 
 
 def leave(request: Request, answer: Response) -> None:
     """Let the browser forget its session."""
-    keep(request, answer, "heldout", "", 0)
+    forget(request, answer, "heldout")
 
 
 def visitor(request: Request) -> Person | None:
@@ -106,6 +132,8 @@ def signed_in(request: Request) -> Person:
     person = visitor(request)
     if person is None:
         raise Unknown("Sign in first.")
+    if person.lacks_factor and request.url.path not in BEFORE_FACTOR:
+        raise Forbidden(FACTOR_FIRST)
     return person
 
 

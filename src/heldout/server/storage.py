@@ -53,7 +53,10 @@ people = _table(
     _text("password", nullable=True),
     _when("created"),
     _when("disabled", nullable=True),
+    _text("subject", nullable=True, unique=True),
+    sa.Column("factor", sa.JSON, nullable=True),
 )
+"""`subject` is who somebody is at the institution's provider; `factor` their second factor."""
 tries = _table(
     "tries",
     _text("name", primary_key=True),  # a digest: people type passwords where names belong
@@ -89,6 +92,7 @@ datasets = _table(
     sa.Column("about", sa.JSON, nullable=True),
     sa.Column("revision", sa.Integer, nullable=False, default=1),
     _when("created"),
+    _when("closed", nullable=True),
 )
 drafts = _table(
     "drafts",  # registrations that a custodian is filling in

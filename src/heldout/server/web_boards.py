@@ -12,9 +12,9 @@ from heldout.errors import ArgumentError, HeldoutError
 from heldout.intervals.measure import Measure
 from heldout.questions.boards import TITLES
 from heldout.server import artifacts, boards, datasets
-from heldout.server.accounts import ROLES
 from heldout.server.gate import PROBLEMS, Body, Caller, Key, Serving, status_of
 from heldout.server.service import Service, address_of
+from heldout.server.settings import ROLES
 from heldout.server.site import Order, Posted, Sent, page, redirect, visitor
 from heldout.server.storage import Json
 

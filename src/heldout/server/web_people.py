@@ -8,10 +8,11 @@ from pydantic import Field
 from starlette.datastructures import FormData
 
 from heldout.errors import ArgumentError, HeldoutError
-from heldout.server import accounts, artifacts, datasets, evaluations
+from heldout.server import accounts, artifacts, datasets, evaluations, factors
 from heldout.server.accounts import Person
-from heldout.server.gate import PROBLEMS, Body, Caller, Serving, status_of
-from heldout.server.service import Forbidden, Service, TooMany, address_of
+from heldout.server.gate import PROBLEMS, Body, Caller, Serving, service_of, status_of
+from heldout.server.service import Conflict, Forbidden, Service, TooMany, address_of
+from heldout.server.settings import ROLES
 from heldout.server.site import Posted, Signed, anonymous, inside, keep, leave, page, redirect
 from heldout.server.storage import Json
 
@@ -94,28 +95,46 @@ def disable(service: Serving, person: Caller, name: str) -> None:
     accounts.disable(service, name, by=person)
 
 
+@api.delete("/people/{name}/factor", status_code=204)
+def reset_factor(service: Serving, person: Caller, name: str) -> None:
+    """Take the second factor of somebody who lost it away; their sessions and tokens end."""
+    accounts.clear_factor(service, name, by=person)
+
+
+@api.delete("/people/{name}/provider", status_code=204)
+def disconnect(service: Serving, person: Caller, name: str) -> None:
+    """Let somebody no longer come through the institution's provider."""
+    accounts.disconnect(service, name, by=person)
+
+
 # --- in and out ----------------------------------------------------------------------------------
 
 
 @pages.get("/sign-in")
 def sign_in_page(request: Request, next: str = "/") -> Response:
-    """Name and password."""
-    return page(request, "sign_in.html", name="", then=inside(next))
+    """Name, password, and code of a second factor."""
+    return _sign_in_page(request, name="", then=inside(next))
+
+
+def _sign_in_page(request: Request, **content: Any) -> Response:
+    settings = service_of(request).settings
+    title = settings.oidc_title if settings.oidc_issuer is not None else None
+    return page(request, "sign_in.html", provider=title, **content)
 
 
 @pages.post("/sign-in")
 def sign_in(service: Serving, request: Request, form: Form) -> Response:
     """Open a session, or say that name or password is wrong."""
-    name, password = str(form.get("name", "")), str(form.get("password", ""))
+    name, password, code = (str(form.get(field, "")) for field in ("name", "password", "code"))
     then, address = inside(str(form.get("next", "/"))), address_of(request.scope)
     try:
-        secret = accounts.sign_in(service, name=name, password=password, address=address)
+        secret = accounts.sign_in(service, name=name, password=password, code=code, address=address)
     except HeldoutError as error:
         status = status_of(error)
         service.note(name, "sign in", "refused", status)
         headers = {"Retry-After": str(error.seconds)} if isinstance(error, TooMany) else {}
         typed: Json = {"name": name, "then": then, "wrong": str(error)}
-        return page(request, "sign_in.html", status=status, headers=headers, **typed)
+        return _sign_in_page(request, status=status, headers=headers, **typed)
     return _signed_in(service, request, secret, name, then)
 
 
@@ -125,13 +144,27 @@ def link_page(service: Serving, request: Request, secret: str) -> Response:
     link = accounts.of_token(service, secret, kind="link")
     if link is None:
         raise Forbidden("This link was used before, or is too old. Ask for another one.")
-    return page(request, "sign_in_link.html", name=link.name)
+    return _link_page(service, request, link.name)
+
+
+def _link_page(service: Service, request: Request, name: str, **more: Any) -> Response:
+    needs_code = factors.codes_left(service, name) is not None
+    return page(request, "sign_in_link.html", name=name, needs_code=needs_code, **more)
 
 
 @pages.post("/sign-in/{secret}")
 def sign_in_by_link(service: Serving, request: Request, secret: str, form: Form) -> Response:
     """Use a link up."""
-    session = accounts.sign_in_by_link(service, secret)
+    link = accounts.of_token(service, secret, kind="link")
+    try:
+        code = str(form.get("code", ""))
+        session = accounts.sign_in_by_link(service, secret, code=code)
+    except (Forbidden, TooMany) as error:
+        if link is None:
+            raise
+        service.note(link.name, "sign in", "refused", status_of(error))
+        typed = {"status": status_of(error), "wrong": str(error)}
+        return _link_page(service, request, link.name, **typed)
     person = accounts.of_token(service, session, kind="browser")
     return _signed_in(service, request, session, "" if person is None else person.name)
 
@@ -181,9 +214,52 @@ def account(service: Serving, request: Request, person: Signed) -> Response:
 
 
 def _account(service: Service, request: Request, person: Person, **more: Any) -> Response:
-    more = {"made": None, "tokens": accounts.list_tokens(service, person)} | more
+    settings = service.settings
+    about: Json = {
+        "made": None,
+        "tokens": accounts.list_tokens(service, person),
+        "scopes": accounts.SCOPES,
+        "offer": None,
+        "recovery": None,
+        "codes_left": factors.codes_left(service, person.name),
+        "provider": settings.oidc_title if settings.oidc_issuer is not None else None,
+        "connected": accounts.is_connected(service, person.name),
+    }
     status = 422 if more.get("wrong") else 200
-    return page(request, "account.html", status=status, scopes=accounts.SCOPES, **more)
+    return page(request, "account.html", status=status, **about | more)
+
+
+@pages.post("/account/factor")
+def offer_factor(service: Serving, request: Request, sent: Posted) -> Response:
+    """Show the secret for an app, this once."""
+    try:
+        offer = accounts.offer_factor(
+            service, sent.person, password=str(sent.form.get("current", ""))
+        )
+    except (Forbidden, Conflict) as error:
+        return _account(service, request, sent.person, wrong=str(error))
+    return _account(service, request, sent.person, offer=offer)
+
+
+@pages.post("/account/factor/confirm")
+def confirm_factor(service: Serving, request: Request, sent: Posted) -> Response:
+    """Let the app's codes count; the page that answers shows recovery codes this once."""
+    try:
+        codes = accounts.confirm_factor(service, sent.person, sent.text("code"))
+    except (Forbidden, Conflict) as error:
+        return _account(service, request, sent.person, wrong=f"{error} Nothing is set up yet.")
+    return _account(service, request, sent.person, recovery=codes)
+
+
+@pages.post("/account/factor/remove")
+def remove_factor(service: Serving, request: Request, sent: Posted) -> Response:
+    """Take one's own second factor away."""
+    password = str(sent.form.get("current", ""))
+    try:
+        accounts.remove_factor(service, sent.person, password=password, code=sent.text("code"))
+    except Forbidden as error:
+        return _account(service, request, sent.person, wrong=str(error))
+    return redirect("/account?done=factor")
 
 
 @pages.post("/account/password")
@@ -232,9 +308,7 @@ def _people(service: Service, request: Request, **more: Any) -> Response:
     everyone = accounts.everyone(service)
     more = {"link": None, "of": "", "name": ""} | more
     status = 422 if more.get("wrong") else 200
-    return page(
-        request, "people.html", status=status, everyone=everyone, roles=accounts.ROLES, **more
-    )
+    return page(request, "people.html", status=status, everyone=everyone, roles=ROLES, **more)
 
 
 @pages.post("/people")
@@ -266,3 +340,17 @@ def disable_page(service: Serving, sent: Posted, name: str) -> Response:
     """Nothing of theirs opens any door from now on."""
     accounts.disable(service, name, by=sent.person)
     return redirect("/?done=disabled")
+
+
+@pages.post("/people/{name}/factor/reset")
+def reset_factor_page(service: Serving, sent: Posted, name: str) -> Response:
+    """Take the second factor of somebody who lost it away."""
+    accounts.clear_factor(service, name, by=sent.person)
+    return redirect("/?done=reset")
+
+
+@pages.post("/people/{name}/disconnect")
+def disconnect_page(service: Serving, sent: Posted, name: str) -> Response:
+    """Let somebody no longer come through the institution's provider."""
+    accounts.disconnect(service, name, by=sent.person)
+    return redirect("/?done=disconnected")

@@ -16,6 +16,7 @@ from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.disjoint import Disjoint, EachGroup
 from heldout.kernel.noise.mechanism import Primitive
 from heldout.kernel.noise.objective import ObjectivePerturbation
+from heldout.kernel.noise.parts import SummedParts
 from heldout.kernel.noise.selection import (
     AboveBar,
     NoisyTopK,
@@ -51,6 +52,7 @@ CURVE = {"protection": ROWS, "rows": 500, "points": 65}
 CLAIMS: list[tuple[Any, Loss]] = [
     (DiscreteLaplace(scale=F(8), l1_sensitivity=2, dimension=4), Loss.pure(F(1, 4))),
     (DiscreteLaplace.for_epsilon(THIRD, l1_sensitivity=5, dimension=9), Loss.pure(THIRD)),
+    (SummedParts(epsilon=THIRD, parts=9, most=70, entries=2), Loss.pure(THIRD)),
     (WishartDifference.for_epsilon(THIRD, trace=7, size=3), Loss.pure(THIRD)),
     (
         CountsWithArea(epsilon=THIRD, area_epsilon=F(1, 5), moved=2, balanced=True),

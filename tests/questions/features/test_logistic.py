@@ -15,7 +15,7 @@ from heldout.features import FeatureMatrix, PrivateLogisticRegression
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.objective import SLACK, ObjectivePerturbation, even_noise
 from heldout.kernel.statistic import Sealed
-from heldout.questions.features.plans import MARGIN, LogisticLoss, LogisticPlan, Rows
+from heldout.questions.features.plans import MARGIN, LogisticLoss, LogisticPlan, TrainingRows
 from heldout.questions.features.statistics import UNIT, row_units
 
 FEATURES = 2
@@ -31,7 +31,9 @@ def matrix_of(rows, features=FEATURES):
 
 
 def rows_of(loss, rows):
-    return Rows(loss, matrix_of(rows), np.array([label for label, _ in rows], dtype=np.int64))
+    return TrainingRows(
+        loss, matrix_of(rows), np.array([label for label, _ in rows], dtype=np.int64)
+    )
 
 
 def whole(loss, found, noise):
@@ -139,7 +141,7 @@ def test_noise_beyond_53_bits_is_not_rounded_where_it_would_be_seen():
     assert float(noise[0]) != noise[0]
     at = np.zeros(2**16 + 1)
     at[0] = far
-    rows = Rows(loss, csr_array(([1], ([0], [0])), shape=(1, 2**16), dtype=np.int8), [1])
+    rows = TrainingRows(loss, csr_array(([1], ([0], [0])), shape=(1, 2**16), dtype=np.int8), [1])
     exact = far - loss.lattice * noise[0]
     allowed = float(loss.row) / 2.0 ** (loss.grain - 1)
     assert abs(Fraction(float(rows.margins(at, noise)[0])) - exact) <= allowed * 2**-20
@@ -174,7 +176,7 @@ def test_a_computed_gradient_errs_less_than_the_bound(size, weight):
     dense = (rng.random((60, 12)) < 0.4).astype(np.int8)
     label = rng.integers(0, 2, 60)
     loss = loss_of(weight=weight, rows=60, features=12, ridge=Fraction(8))
-    rows = Rows(loss, csr_array(dense), label)
+    rows = TrainingRows(loss, csr_array(dense), label)
     at = rng.normal(0, size, 13)
     noise = [int(each) for each in rng.integers(-(10**6), 10**6, 13)]
     found, _ = rows.slope(at, noise)

@@ -204,6 +204,10 @@ class RankingDraw:
         looks = [(counts, float(noise.scale)) for counts, noise in pairs if noise is not None]
         object.__setattr__(self, "looks", looks)
 
+    @property
+    def metric(self) -> str:
+        return self.mechanism.metric
+
     @cached_property
     def law(self) -> NoiseLaw:
         """The law of the value's noise, which the first look at the counts decided."""

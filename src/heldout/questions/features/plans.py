@@ -21,7 +21,7 @@ from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.objective import ObjectivePerturbation
 from heldout.kernel.noise.selection import PermuteAndFlip
 from heldout.questions.features.budget import LATEST, RULES, Rules, places_for, shares_for
-from heldout.questions.features.selection import Plan
+from heldout.questions.features.selection import SelectionPlan
 from heldout.questions.features.statistics import (
     SIZES,
     UNIT,
@@ -46,9 +46,9 @@ __all__ = [
     "LogisticPlan",
     "NaiveBayesPlan",
     "RowScores",
-    "Rows",
     "Stages",
     "TrainingPlan",
+    "TrainingRows",
     "log_odds",
     "logistic",
     "size_units",
@@ -219,7 +219,7 @@ class Stages:
     After the draw `chosen` and `model` are what the public answers meant.
     """
 
-    def __init__(self, plan: TrainingPlan[Any], selection: Plan | None = None) -> None:
+    def __init__(self, plan: TrainingPlan[Any], selection: SelectionPlan | None = None) -> None:
         self.plan, self.selection = plan, selection
         self.chosen: Features = None
         self.model: Any = None
@@ -387,7 +387,7 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
 
     def read(self, columns: Columns) -> Minimiser:
         matrix = seen_through(columns, self.chosen)
-        rows = Rows(self, matrix, columns["label"])
+        rows = TrainingRows(self, matrix, columns["label"])
 
         def minimum(noise: Sequence[int]) -> NDArray[np.object_]:
             steps = np.rint(self.minimum(rows, list(noise)) / float(self.lattice))
@@ -396,7 +396,7 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
 
         return minimum
 
-    def minimum(self, rows: "Rows", noise: list[int]) -> Floats:
+    def minimum(self, rows: "TrainingRows", noise: list[int]) -> Floats:
         """Return where the noisy loss is least, plus b/ridge; Newton's steps, shortened."""
         from scipy.sparse.linalg import LinearOperator, cg
 
@@ -421,7 +421,7 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
         return at
 
 
-class Rows:
+class TrainingRows:
     """Rows, their weights and labels of -1 and 1, and the sums that Newton's method needs.
 
     A row's vector is its weight for each feature that it sets, `shift` (0 or -1/2) added to every

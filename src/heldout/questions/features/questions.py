@@ -25,7 +25,7 @@ from heldout.questions.features.budget import (
 )
 from heldout.questions.features.model import ModelRelease
 from heldout.questions.features.plans import LogisticPlan, NaiveBayesPlan, Stages, TrainingPlan
-from heldout.questions.features.selection import METHODS, Plan, plan_selection
+from heldout.questions.features.selection import METHODS, SelectionPlan, plan_selection
 from heldout.questions.features.selection import Selection as SelectionRelease
 from heldout.questions.features.statistics import score_named
 from heldout.questions.worst_cases import FLAG, Column, Pair, WorstCase, declare_rows
@@ -270,7 +270,7 @@ class Training(Question[ModelRelease]):
         plan: TrainingPlan[Any] = CLASSIFIERS[self.trained(about)](**words)
         return plan
 
-    def selection(self, about: FeatureRows, price: Fraction) -> Plan:
+    def selection(self, about: FeatureRows, price: Fraction) -> SelectionPlan:
         """Plan how features are selected for their part of the price."""
         _check_order(self.select, self.rules)
         k = self.k
@@ -296,7 +296,7 @@ class Training(Question[ModelRelease]):
             "features": about.features,
             "classifier": self.trained(about),
         }
-        selected: Plan | None = None
+        selected: SelectionPlan | None = None
         part = Fraction(0)
         if self.selects:
             part = self.split * self.price

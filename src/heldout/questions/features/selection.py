@@ -37,8 +37,8 @@ __all__ = [
     "Asked",
     "Chosen",
     "NotPrivateSelection",
-    "Plan",
     "Selection",
+    "SelectionPlan",
     "cluster_selection_2014",
     "clusters",
     "noisy_cut",
@@ -101,7 +101,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SelectionPlan:
     """One selection before it is paid: what is asked of the rows, and how the answer is read.
 
     It fits a step of `heldout.kernel.door.Staged` as well: `Step(plan.statistic, plan.mechanism)`.
@@ -115,7 +115,7 @@ class Plan:
     threshold: float | None
 
 
-Maker = Callable[[FeatureRows, Asked], Plan]
+Maker = Callable[[FeatureRows, Asked], SelectionPlan]
 METHODS: dict[str, Maker] = {}
 
 
@@ -135,7 +135,7 @@ def plan_selection(
     score: Score,
     k: int | None = None,
     threshold: float | None = None,
-) -> Plan:
+) -> SelectionPlan:
     """A selection by one of `METHODS`, planned from public facts.
 
     Claim:       pure DP, epsilon, for everything that a `Selection` shows.   [claim: selection]
@@ -156,13 +156,13 @@ def plan_selection(
 
 
 @_method("noisy-counts")
-def _noisy_counts(private: FeatureRows, asked: Asked) -> Plan:
+def _noisy_counts(private: FeatureRows, asked: Asked) -> SelectionPlan:
     """Noise on the counts; the score of noisy counts is free."""
     return _from_counts("noisy-counts", private, asked, _best)
 
 
 @_method("cluster")
-def _cluster(private: FeatureRows, asked: Asked) -> Plan:
+def _cluster(private: FeatureRows, asked: Asked) -> SelectionPlan:
     """The mended Cluster Selection: noise on the counts first, then clusters of what came out."""
 
     def pick_clusters(scores: Floats, k: int | None, threshold: float | None) -> Ints:
@@ -180,7 +180,7 @@ class _Pick(Protocol):
     def __call__(self, scores: Floats, k: int | None, threshold: float | None) -> Ints: ...
 
 
-def _from_counts(name: str, private: FeatureRows, asked: Asked, pick: _Pick) -> Plan:
+def _from_counts(name: str, private: FeatureRows, asked: Asked, pick: _Pick) -> SelectionPlan:
     by_label = asked.score.needs_label
     statistic = FeatureCounts(private.features, private.features_per_row, by_label)
     mechanism = DiscreteLaplace.for_epsilon(
@@ -203,11 +203,11 @@ def _from_counts(name: str, private: FeatureRows, asked: Asked, pick: _Pick) -> 
             half_width = lambda level: float(mechanism.error_quantile(level))  # noqa: E731
         return Chosen(indices, scores[indices], half_width)
 
-    return Plan(name, statistic, mechanism, read, k, threshold)
+    return SelectionPlan(name, statistic, mechanism, read, k, threshold)
 
 
 @_method("score-perturbation")
-def _score_perturbation(private: FeatureRows, asked: Asked) -> Plan:
+def _score_perturbation(private: FeatureRows, asked: Asked) -> SelectionPlan:
     """Noise on the scores themselves, all of them released."""
     score = asked.score
     mechanism = DiscreteLaplace.for_epsilon(
@@ -236,7 +236,7 @@ def _score_perturbation(private: FeatureRows, asked: Asked) -> Plan:
             lambda level: mechanism.error_quantile(level) / score.cells,
         )
 
-    return Plan(
+    return SelectionPlan(
         "score-perturbation",
         FeatureScores(score, private.row_bound),
         mechanism,
@@ -247,7 +247,7 @@ def _score_perturbation(private: FeatureRows, asked: Asked) -> Plan:
 
 
 @_method("sparse-vector")
-def _sparse_vector(private: FeatureRows, asked: Asked) -> Plan:
+def _sparse_vector(private: FeatureRows, asked: Asked) -> SelectionPlan:
     """Features one by one against a threshold, in a public order, until k were above it."""
     score, k = asked.score, asked.k or min(FEW, private.features)
     moves = score.of_each(private.protection, most_rows=private.row_bound)
@@ -264,7 +264,7 @@ def _sparse_vector(private: FeatureRows, asked: Asked) -> Plan:
         return Chosen(np.array(features, dtype=np.int64))
 
     statistic = FeatureScores(score, private.row_bound, tuple(order))
-    return Plan("sparse-vector", statistic, test, read, k, threshold)
+    return SelectionPlan("sparse-vector", statistic, test, read, k, threshold)
 
 
 def public_order(features: int) -> list[int]:
@@ -280,20 +280,20 @@ def public_order(features: int) -> list[int]:
 
 
 @_method("noisy-top-k")
-def _noisy_top_k(private: FeatureRows, asked: Asked) -> Plan:
+def _noisy_top_k(private: FeatureRows, asked: Asked) -> SelectionPlan:
     """The names of the k best scores after geometric noise."""
     return _names("noisy-top-k", NoisyTopK, private, asked)
 
 
 @_method("permute-and-flip")
-def _permute_and_flip(private: FeatureRows, asked: Asked) -> Plan:
+def _permute_and_flip(private: FeatureRows, asked: Asked) -> SelectionPlan:
     """The names of k scores, each drawn by permute-and-flip."""
     return _names("permute-and-flip", PermuteAndFlip, private, asked)
 
 
 def _names(
     name: str, kind: type[NoisyTopK] | type[PermuteAndFlip], private: FeatureRows, asked: Asked
-) -> Plan:
+) -> SelectionPlan:
     if asked.threshold is not None:
         raise ArgumentError(
             f"threshold must be left out for {name}, which picks k features. Use noisy-counts."
@@ -309,7 +309,7 @@ def _names(
     def read(places: ArrayLike) -> Chosen:
         return Chosen(np.array(places, dtype=np.int64))
 
-    return Plan(name, FeatureScores(score, private.row_bound), mechanism, read, k, None)
+    return SelectionPlan(name, FeatureScores(score, private.row_bound), mechanism, read, k, None)
 
 
 def _best(

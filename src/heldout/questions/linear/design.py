@@ -109,6 +109,14 @@ def checked_terms(terms: Sequence[Term]) -> tuple[Term, ...]:
     return ordered
 
 
+def _in_steps(value: str, ends: tuple[float, float], steps: int) -> str:
+    """Return a number's place between two ends in whole steps, -steps to steps, in SQL."""
+    low, high = ends
+    share = f"({value} - {double(low)}) / {double(high - low)}"
+    whole = f"floor({share} * {double(2 * steps)} + 0.5) - {double(steps)}"
+    return f"CAST(least(greatest({whole}, {double(-steps)}), {double(steps)}) AS BIGINT)"
+
+
 @dataclass(frozen=True)
 class Terms(Columns):
     """Terms of a linear model.
@@ -153,6 +161,10 @@ class Design:
     terms: tuple[Term, ...]
     places: Mapping[str, int]
     bounds: Mapping[str, tuple[float, float]]
+    only: tuple[str, tuple[float, float]] | None = None
+    """A column with two values, to whose rows the model is limited."""
+    error: tuple[str, str] | None = None
+    """The column with predictions, and "absolute" or "squared": the outcome is then the error."""
 
     @classmethod
     def of(cls, outcome: str, terms: Sequence[Term], about: MeasuredRows) -> "Design":
@@ -172,7 +184,26 @@ class Design:
         )
 
     def __hash__(self) -> int:
-        return hash((self.outcome, self.terms))
+        return hash((self.outcome, self.terms, self.only, self.error))
+
+    def where(self) -> str:
+        """Return the condition of the rows that the model is about, in SQL."""
+        if self.only is None:
+            return ""
+        name, (first, second) = self.only
+        value = f"value_{self.places[name]}"
+        return f"\nWHERE {value} = {double(first)} OR {value} = {double(second)}"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return between which the outcome lies: its bounds, or what they leave of an error."""
+        low, high = self.bounds[self.outcome]
+        if self.error is None:
+            return low, high
+        names = (self.outcome, self.error[0])
+        lows, highs = zip(*(self.bounds[name] for name in names), strict=True)
+        width = max(highs) - min(lows)
+        return 0.0, width if self.error[1] == "absolute" else width * width
 
     @property
     def size(self) -> int:
@@ -208,21 +239,31 @@ class Design:
         """Return the largest squared length of a coded row, in steps."""
         return self.size * RESOLUTION**2 + self.outcome_steps**2
 
+    @property
+    def _factors(self) -> set[str]:
+        return {factor for term in self.terms for factor in term.factors}
+
     # --- as a database computes it ---------------------------------------------------------------
 
     def coded(self) -> dict[str, str]:
         """Return the coded columns z_1, z_2, ... in SQL; the last is the outcome."""
-        factors = {factor: self._steps(factor, RESOLUTION) for factor in self.bounds}
+        factors = {factor: self._steps(factor, RESOLUTION) for factor in self._factors}
         columns = [self._term(term, factors) for term in self.terms]
-        columns.append(self._steps(self.outcome, self.outcome_steps))
+        columns.append(self._coded_outcome())
         return {f"z_{place}": column for place, column in enumerate(columns, start=1)}
 
+    def _value(self, name: str) -> str:
+        return held_to(f"value_{self.places[name]}", *self.bounds[name])
+
+    def _coded_outcome(self) -> str:
+        value = self._value(self.outcome)
+        if self.error is not None:
+            value = f"abs({value} - {self._value(self.error[0])})"
+            value = value if self.error[1] == "absolute" else f"{value} * {value}"
+        return _in_steps(value, self.ends, self.outcome_steps)
+
     def _steps(self, name: str, steps: int) -> str:
-        low, high = self.bounds[name]
-        value = held_to(f"value_{self.places[name]}", low, high)
-        share = f"({value} - {double(low)}) / {double(high - low)}"
-        whole = f"floor({share} * {double(2 * steps)} + 0.5) - {double(steps)}"
-        return f"CAST(least(greatest({whole}, {double(-steps)}), {double(steps)}) AS BIGINT)"
+        return _in_steps(self._value(name), self.bounds[name], steps)
 
     @staticmethod
     def _term(term: Term, factors: Mapping[str, str]) -> str:
@@ -238,7 +279,7 @@ class Design:
     # --- from coded coefficients to those in the columns' own units ------------------------------
 
     def _middle(self, name: str) -> tuple[float, float]:
-        low, high = self.bounds[name]
+        low, high = self.ends if name == self.outcome else self.bounds[name]
         return low + (high - low) / 2, (high - low) / 2
 
     @cached_property

@@ -17,7 +17,7 @@ __all__ = ["Influences", "Moments"]
 def coded_rows(design: Design) -> str:
     """Return the rows as the model sees them: whole numbers z_1, z_2, ..., the outcome last."""
     columns = ", ".join(f"{column} AS {name}" for name, column in design.coded().items())
-    return f"(SELECT {columns} FROM evaluated) AS coded"
+    return f"(SELECT {columns} FROM evaluated{design.where()}) AS coded"
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,15 @@ from heldout.kernel import Budget, Ledger
 from heldout.kernel.door import Drawn, Staged
 from heldout.kernel.loss import Rational
 from heldout.kernel.statistic import STEPS
-from heldout.questions.base import Question, Text
-from heldout.questions.linear.design import Design, Terms, parse_term
+from heldout.questions.base import OneOf, Question, Text
+from heldout.questions.linear.claims import ClaimText, meaning_of, parse_claim
+from heldout.questions.linear.conclusion import ConclusionRelease, MomentsPlan, PartsPlan
+from heldout.questions.linear.design import Design, Formula, Terms, parse_term
 from heldout.questions.linear.fit import FitPlan, LinearFit
 from heldout.questions.quote import Guess
 from heldout.questions.worst_cases import PERSON, REMOVE, Pair, WorstCase
 
-__all__ = ["LinearRegression", "fit"]
+__all__ = ["Conclusion", "LinearRegression", "fit"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +98,89 @@ class LinearRegression(Question[LinearFit]):
     def worst_cases(cls) -> tuple[WorstCase, ...]:
         why = "noise for all moments of a row at once, of which one is at its worst"
         return (WorstCase(pairs=_pairs(), make=_table, why=why, epsilon="4"),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conclusion(Question[ConclusionRelease]):
+    """Ask whether a claim that was obtained elsewhere holds on these rows."""
+
+    kind: ClassVar[str] = "conclusion"
+    title: ClassVar[str] = "conclusion"
+    asks: ClassVar[str] = "Does this conclusion hold?"
+    tells: ClassVar[str] = "A verdict on a claim about a coefficient, means or errors."
+    of: ClassVar[tuple[type, ...]] = (MeasuredRows,)
+    cannot_pool: ClassVar[str] = "verdicts of several sites are not combined yet"
+    example: ClassVar[Mapping[str, Any]] = {"claim": "coefficient('b') > 0", "formula": "a ~ b"}
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {"method": "parts"},
+        {"method": "moments"},
+        {"claim": "-1 < coefficient('b') < 1", "method": "parts"},
+        {"claim": "mean('a') > 0.5", "formula": None},
+        {"claim": "mean('a', b=0) < mean('a', b=1)", "formula": None, "method": "parts"},
+        {"claim": "root_mean_squared_error('a', 'b') < 0.5", "formula": None},
+    )
+    claim: Annotated[
+        str,
+        ClaimText(),
+        "Such as coefficient('sex') < 0, significant('sex'), mean('pay', sex=1) < mean('pay', "
+        "sex=0) or mean_absolute_error('pay', 'guess') < 9.",
+    ]
+    formula: Annotated[
+        Any, Formula(), "The model of a claim about a coefficient, such as pay ~ age + sex."
+    ] = None
+    method: Annotated[
+        str,
+        OneOf(("auto", "parts", "moments")),
+        "Test random parts of the rows, or fit noisy moments; auto chooses by the claim.",
+    ] = "auto"
+
+    @classmethod
+    def why_not(cls, about: Description) -> str | None:
+        why = super().why_not(about)
+        if why is None and about.remote:
+            why = "rows are split into parts in memory: copy them out of their database"
+        return why
+
+    def plan(self, about: MeasuredRows) -> PartsPlan | MomentsPlan:
+        """Return what is asked of the rows, from public facts.
+
+        A model of no term or of one (a mean, two groups) has little noise in its moments, and a
+        skewed outcome makes its parts lean; more terms are for parts.
+        """
+        meaning = meaning_of(parse_claim(self.claim), self.formula, about)
+        rows = about.rows if meaning.design.only is None else None
+        few = meaning.design.size <= 2 and not meaning.two_sided
+        if self.method == "moments" or (self.method == "auto" and few):
+            plan = FitPlan(
+                design=meaning.design,
+                epsilon=self.price,
+                protection=about.protection,
+                rows=rows,
+            )
+            return MomentsPlan(meaning=meaning, fit=plan)
+        return PartsPlan(
+            meaning=meaning, epsilon=self.price, protection=about.protection, rows=rows
+        )
+
+    def request(self, about: MeasuredRows) -> Staged:
+        plan = self.plan(about)
+        chosen = "parts" if isinstance(plan, PartsPlan) else "moments"
+        named = {"claim": self.claim, "formula": self.formula, "method": chosen}
+        return plan.staged({name: value for name, value in named.items() if value is not None})
+
+    def read(self, drawn: Drawn) -> ConclusionRelease:
+        return ConclusionRelease(drawn)
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        why = "one part of several moves, from end to end only where it has few rows"
+        cases = []
+        for method in ("parts", "moments"):
+            case = WorstCase(
+                name=method, pairs=_pairs(), make=_table, fields={"method": method}, why=why
+            )
+            cases.append(case)
+        return tuple(cases)
 
 
 def fit(

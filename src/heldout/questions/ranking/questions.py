@@ -1,9 +1,12 @@
 """Questions about how a model ranks the rows."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Self, TypeVar, cast
+
+import numpy as np
 
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
@@ -20,9 +23,20 @@ from heldout.kernel.ranking.statistic import (
     TiedPairs,
 )
 from heldout.kernel.statistic import Statistic
-from heldout.questions.base import Choice, Exact, OneOf, Question, R_co, Rival, Section, Whole
+from heldout.questions.base import (
+    Choice,
+    Exact,
+    Number,
+    OneOf,
+    Question,
+    R_co,
+    Rival,
+    Section,
+    Whole,
+)
 from heldout.questions.groups import Divisible
-from heldout.questions.quote import Guess
+from heldout.questions.quote import Guess, typical_sums
+from heldout.questions.ranking.paired import PAIRED, PairedDifference, PairedErrors, paired_request
 from heldout.questions.ranking.release import (
     AucRelease,
     CompareRelease,
@@ -34,6 +48,7 @@ from heldout.questions.worst_cases import (
     HIGH,
     LOW,
     REMOVE,
+    REST,
     Pair,
     WorstCase,
     crossings,
@@ -96,10 +111,11 @@ class _Ranking(Question[R_co]):
     metric: ClassVar[str]
     alone: ClassVar[bool] = False
     """Whether the value is bought without tables and moments; so it is of one group."""
-    rules: ClassVar[int] = 2
-    """Since 2, average precision has scikit-learn's rule of ties."""
-    known_rules: ClassVar[tuple[int, ...]] = (1, 2)
-    reported_since: ClassVar[int] = 3
+    rules: ClassVar[int] = 3
+    """Since 2, average precision has scikit-learn's rule of ties; since 3, what is spent beside the
+    value grows with rows and epsilon from nothing."""
+    known_rules: ClassVar[tuple[int, ...]] = (1, 2, 3)
+    reported_since: ClassVar[tuple[int, ...]] = (1, 3, 4)
     method: Method = DEFAULT
     smaller_class: SmallerClass = None
 
@@ -158,6 +174,7 @@ class _Ranking(Question[R_co]):
             method=self.method,
             delta=getattr(self, "delta", None),
             alone=self.alone,
+            grows=self.rules > 2,
         )
 
     def _asked(
@@ -169,7 +186,7 @@ class _Ranking(Question[R_co]):
     def request(self, about: ScoredRows) -> Request | Staged:
         return self._asked(about)
 
-    def typical(self, about: ScoredRows, guess: Guess) -> RankingDraw:
+    def typical(self, about: ScoredRows, guess: Guess) -> object:
         return self._typical(self._stages(about).value, guess)
 
     def _typical(self, mechanism: Any, guess: Guess) -> RankingDraw:
@@ -393,8 +410,11 @@ class AveragePrecision(_Area[RankingRelease]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(_Ranking[CompareRelease]):
-    """Is the model with this score better on the same rows? The difference of the two AUCs."""
+class Compare(_Ranking[CompareRelease | PairedDifference]):
+    """Is the model with this score better on the same rows? The difference of the two AUCs.
+
+    `measure` may be another one, compared row by row.
+    """
 
     kind: ClassVar[str] = "compare"
     title: ClassVar[str] = "difference in AUC"
@@ -405,24 +425,52 @@ class Compare(_Ranking[CompareRelease]):
     formerly: ClassVar[tuple[str, ...]] = ("auc-difference",)
     metric: ClassVar[str] = "auc-difference"
     score: Annotated[str, Rival(), "The declared column with the other model's score."]
+    measure: Annotated[
+        str, OneOf(("auc", *PAIRED)), "What the models are compared by; of errors, less is better."
+    ] = "auc"
+    threshold: Annotated[
+        float, Number(), "For accuracy, recall and specificity: rows from here on are positive."
+    ] = 0.5
+    rival_threshold: Annotated[
+        float | None, Number(), "The other model's threshold, where it is another one."
+    ] = None
     example: ClassVar[Mapping[str, Any]] = {"score": "q"}
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"smaller_class": 5})
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"smaller_class": 5},
+        *({"measure": measure} for measure in PAIRED),
+    )
 
     @classmethod
     def pool(cls, sites: Sequence["Site"]) -> "Pooled":
         from heldout.pooling.answer import PooledArea
 
+        measure = sites[0].content["parameters"].get("measure", "auc")
+        if measure != "auc":
+            raise ArgumentError(f"Differences in {measure} of several sites are not pooled yet.")
         return PooledArea(sites)
 
     @classmethod
     def headline_range(cls, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        return (-1.0, 1.0)
+        most = -math.log(parameters["clip"]) if "clip" in parameters else 1.0
+        return (-most, most)
 
     @classmethod
     def worst_cases(cls) -> tuple[WorstCase, ...]:
         areas = worst_areas()
         pairs = tuple(map(_two_models, (areas[0], areas[1], areas[5], areas[-1])))
-        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),)
+        ends = (
+            _two_models(
+                table_pair("a row is wrong, then right", [*REST, (1, 0.0)], [*REST, (1, 1.0)])
+            ),
+            _two_models(
+                table_pair("a row that is right leaves", [*REST, (1, 1.0)], REST, **REMOVE)
+            ),
+        )
+        paired = (
+            WorstCase(name=measure, pairs=ends, fields={"measure": measure}) for measure in PAIRED
+        )
+        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True), *paired)
 
     def _resolution(self, about: ScoredRows) -> str:
         return "grid" if about.remote else "exact"
@@ -431,13 +479,35 @@ class Compare(_Ranking[CompareRelease]):
         return about.rival_range(self.score)
 
     def request(self, about: ScoredRows) -> Request | Staged:
+        if self.measure in PAIRED:
+            return paired_request(
+                self.measure,
+                about,
+                self.price,
+                rival=self.score,
+                threshold=self.threshold,
+                rival_threshold=self.rival_threshold,
+            )
         about.check_rival(self.score)
         rival = self.score
         named = about.rival_parameters(rival)
         return self._asked(about, lambda rows: rows.with_rival(rival), **named)
 
-    def read(self, drawn: Drawn) -> CompareRelease:
-        return CompareRelease(drawn)
+    def read(self, drawn: Drawn) -> CompareRelease | PairedDifference:
+        return CompareRelease(drawn) if self.measure == "auc" else PairedDifference(drawn)
+
+    def typical(self, about: ScoredRows, guess: Guess) -> object:
+        """Return rows of which one in ten is right with one model alone, or a guess of areas."""
+        if self.measure == "auc":
+            return super().typical(about, guess)
+        request = self.request(about)
+        statistic = request.statistic if isinstance(request, Request) else None
+        if isinstance(statistic, PairedErrors):
+            return typical_sums(statistic, replace(guess, mean_error=0.5, error_spread=0.3))
+        shares = np.array([0.6, 0.05, 0.05, 0.3])
+        positives, negatives = guess.counts
+        counts = np.concatenate([shares * negatives, shares[::-1] * positives])
+        return np.round(counts).astype(np.int64)
 
     def _guessed(self, guess: Guess) -> float:
         return 0.5

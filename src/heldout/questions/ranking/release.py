@@ -23,6 +23,7 @@ from heldout.intervals.areas import (
     Scatter,
     area_variance,
     belief,
+    belief_if_shown,
     cell_shares,
     difference_variance,
     influence_on_area,
@@ -35,8 +36,9 @@ from heldout.intervals.areas import (
     two_sided_p_value,
 )
 from heldout.intervals.curve import Curve
-from heldout.intervals.measure import Interval, Measure, checked_level
+from heldout.intervals.measure import MOST_NOISE, Interval, Measure, checked_level
 from heldout.intervals.release import Release
+from heldout.intervals.tuned import MISPLACED
 from heldout.kernel.door import Answers, Booked, Drawn, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
@@ -266,7 +268,7 @@ class RankingRelease(Release):
     def measures(self) -> dict[str, Measure]:
         draw = self._draw
         name = ranking_metric(draw.mechanism.metric).words
-        known = self._known
+        known = self._given_shown
 
         def noise(level: float) -> Interval:
             return noise_interval(draw, level=level, known=known)
@@ -285,8 +287,20 @@ class RankingRelease(Release):
         known = belief(self._draw, self._others)
         return None if known is None else replace(known, scatter=self._scatter)
 
+    @cached_property
+    def _given_shown(self) -> Belief | None:
+        """The belief that intervals are made of: it knows that only some numbers are shown."""
+        if self._known is None or not self._is_shown(self._known):
+            return self._known
+        given = belief_if_shown(self._draw, self._others, self._is_shown)
+        return None if given is None else replace(given, scatter=self._scatter)
+
+    def _is_shown(self, known: Belief) -> bool:
+        """Return whether noise leaves something to read, as `Measure.informative` says it."""
+        return 2 * noise_reach(self._draw, level=0.95, known=known) <= MOST_NOISE
+
     def surprise(self, name: str, value: float) -> float:
-        return two_sided_p_value(self._draw, null=value, known=self._known)
+        return two_sided_p_value(self._draw, null=value, known=self._given_shown)
 
     def _measure(self, name: str, value: float, noise: Any, population: Any, share: Any) -> Measure:
         return Measure(
@@ -402,7 +416,7 @@ class CompareRelease(RankingRelease):
         Two-sided, for the population, from the released numbers alone: free. It takes sampling
         error and noise together.
         """
-        return two_sided_p_value(self._draw, null=0.5, known=self._known)
+        return two_sided_p_value(self._draw, null=0.5, known=self._given_shown)
 
     def __str__(self) -> str:
         return f"{self.headline}, p-value {self.p_value:.3g}"
@@ -495,14 +509,47 @@ class RankingStages:
     delta: Fraction | None = None
     alone: bool = False
     """Whether the value is bought without the others, however many rows there are."""
+    grows: bool = True
+    """Whether what is spent beside the value grows from nothing. By older rules it began at once,
+    so that more rows or more epsilon could make the value's noise larger."""
 
     @cached_property
     def worthwhile(self) -> bool:
         """Return whether there are enough rows to see their influences; by public facts alone."""
         if self.alone or self.method != METHODS[0] or self.delta is not None:
             return False
-        visible = self.expected_rows * self.epsilon * 2 / self.protection.rows_moved
-        return self.epsilon >= LEAST_EPSILON and visible >= self.kind.least_visible
+        return self.epsilon > LEAST_EPSILON and self.visible > self.kind.least_visible
+
+    @property
+    def visible(self) -> Fraction:
+        """Rows times epsilon, halved with each row more that neighbours differ in."""
+        return self.expected_rows * self.epsilon * 2 / self.protection.rows_moved
+
+    @cached_property
+    def grown(self) -> Fraction:
+        """Return which part of their shares the tables and the moments have, up to 1.
+
+        From where they are first worth it the value keeps the epsilon that it had there and a fifth
+        of what is more, and they get the rest: so its noise never grows with rows or epsilon. (The
+        fifth is for average precision, which moves by ln(n)/n and not by 1/n.) Two models cannot
+        be compared without them, and they have their shares at once.
+        """
+        if not self.grows or self.kind.compares:
+            return Fraction(1)
+        begun = max(self.kind.least_visible / self.visible, LEAST_EPSILON / self.epsilon)
+        more = Fraction(4, 5) * (1 - begun)
+        return min(Fraction(1), more / self._whole_share)
+
+    @property
+    def _whole_share(self) -> Fraction:
+        table, moments = self.kind.shares
+        return table * len(self.models) + moments
+
+    @property
+    def shares(self) -> tuple[Fraction, Fraction]:
+        """Of epsilon, for each table and for the moments."""
+        table, moments = self.kind.shares
+        return table * self.grown, moments * self.grown
 
     @property
     def expected_rows(self) -> int:
@@ -524,8 +571,7 @@ class RankingStages:
     @cached_property
     def value(self) -> RankingMechanism:
         """The noise of the value, with what tables and moments leave of epsilon."""
-        table, moments = self.kind.shares
-        spent = (table * len(self.models) + moments) if self.worthwhile else 0
+        spent = self._whole_share * self.grown if self.worthwhile else Fraction(0)
         return RankingMechanism(
             metric=self.metric,
             epsilon=self.epsilon * (1 - spent),
@@ -539,7 +585,7 @@ class RankingStages:
     @cached_property
     def table(self) -> HeldoutCurves:
         return HeldoutCurves(
-            epsilon=self.epsilon * self.kind.shares[0],
+            epsilon=self.epsilon * self.shares[0],
             protection=self.protection,
             points=ScoreTable(score_range=self.score_range).points,
             rows=self.rows,
@@ -551,7 +597,7 @@ class RankingStages:
 
     @cached_property
     def moments(self) -> DiscreteLaplace | None:
-        share = self.kind.shares[1]
+        share = self.shares[1]
         if share == 0:
             return None
         whole = _SMALLEST.sensitivity(self.protection)
@@ -610,18 +656,21 @@ class RankingStages:
             usual = USUAL_AGREEMENT * 2 * area_variance(USUAL_AREA, n, m) / 4
             compared = usual / difference_variance(0.5, n, m) if self.kind.compares else 1.0
             return Scatter.around(compared, spread=0)
+        # Tables that had little epsilon place rows badly: what they say counts for less.
+        grown = float(self.grown)
         scatters, curves = self.influence(answers), self.curves(answers)
         m, n = scatters.counts
         value = min(max(answers["value"].value, 0.01), 0.99)
         if self.moments is None:
             typical = scatters.typical_variance(cell_shares(curves[0], scatters.cuts))
             ratio = typical / precision_variance(value, n, m)
-            return Scatter.around(min(max(ratio, 0.2), 5.0), spread=_FITTED_SPREAD)
+            return Scatter.around(min(max(ratio, 0.2), 5.0) ** grown, spread=_FITTED_SPREAD)
         variance, scale = scatters.variance(answers["moments"], scale=float(self.moments.scale))
         if not self.kind.compares:
             assumed = area_variance(value, n, m)
-            prior = Scatter.around(1.0, spread=_SPREAD)
-            return Scatter.seen(variance / assumed, scale=scale / assumed, prior=prior)
+            prior = Scatter.around(1.0, spread=_SPREAD * math.sqrt(grown))
+            more = MISPLACED * (1 / grown - 1)
+            return Scatter.seen(variance / assumed, scale=scale / assumed + more, prior=prior)
         apart = sum(area_variance(curve.area, n, m) for curve in curves)
         prior = Scatter(_ROOTS**2, np.full(_ROOTS.size, 1 / _ROOTS.size))
         seen = Scatter.seen(variance / apart, scale=scale / apart, prior=prior)

@@ -17,6 +17,7 @@ from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.questions.regression.measures_plan import MetricsPlan
 from heldout.questions.regression.statistics import PowerSums
+from heldout.questions.regression.tuned import ABSOLUTE_BEYOND, SEARCHED, SQUARED_BEYOND, USUAL
 
 __all__ = ["QUANTILES", "MomentRatio", "RegressionMetrics", "noisy_parts"]
 
@@ -74,16 +75,8 @@ def noisy_parts(noisy: Any, *, scale: float, unit: float, rows: int | None) -> N
     )
 
 
-SQUARED_BEYOND, ABSOLUTE_BEYOND = (1.2, 3.2), (0.4, 0.7)
-"""What residuals beyond a searched bound may add to the mean square and to the mean size, in units
-of the bound: so many times the fourth moment within it, or the share of clipped rows. Chosen on
-normal, Laplace, lognormal and t residuals; a tail as heavy as a cubic power law can add more."""
-SEARCHED: Final = 2.0
-"""How much wider R squared's interval is where bounds were searched: what they clip takes from the
-outcome's variance and from the errors, unequally. Chosen on the same residuals."""
 MEAN_RESIDUAL: Final = "mean residual"
 SUMS: Final = ("errors", "residuals", "centre", "outcome")
-USUAL: Final = 0.8  # how surely a noisy second moment is not higher
 _SHARES: Final = np.linspace(0.0, 2.0, 2001)
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 

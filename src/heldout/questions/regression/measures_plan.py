@@ -11,22 +11,25 @@ from heldout.arrays import Floats
 from heldout.kernel.door import Answers, Booked, Staged, Step
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.questions.regression.mechanisms import CumulativeCounts, Interval, Search
-from heldout.questions.regression.plot_plan import COUNT_SHARE, ResidualsPlan
+from heldout.questions.regression.plot_plan import ResidualsPlan
 from heldout.questions.regression.statistics import Axis, GridCounts, PowerSums
+from heldout.questions.regression.tuned import (
+    COUNT_SHARE,
+    ENOUGH,
+    FEW_CELLS,
+    MANY_CELLS,
+    METRICS_LEAST_SHARE,
+    METRICS_MOST_SHARE,
+    METRICS_PARTS,
+    METRICS_UNKNOWN_SHARE,
+    PARTS_WITH_OUTCOME,
+    RESIDUAL_SLACK,
+    THRIFT,
+    WIDER,
+)
 
 __all__ = ["MetricsPlan"]
 
-ENOUGH: Final = 400
-LEAST_SHARE, MOST_SHARE, UNKNOWN_SHARE = Fraction(1, 20), Fraction(3, 10), Fraction(1, 5)
-SLACK: Final = 5
-THRIFT: Final = 4  # what is clipped biases a variance more than a picture
-PARTS: Final = {"errors": 2, "quantiles": 1}
-WITH_OUTCOME: Final = {"errors": 4, "centre": 1, "outcome": 3, "quantiles": 2}
-"""Where R squared is wanted. Chosen on normal, skewed and uniform outcomes at 1,000 rows, epsilon
-1/2; the mean needs little, as an error of it enters R squared only squared."""
-WIDER: Final = 2  # than where the search stops: it leaves a few per cent of the rows outside
-# Cells of the residuals; two more hold the rows beyond the bounds. 32 and 121 = 11^2 fill a tree.
-FEW, MANY = 30, 119
 EDGE: Final = 1.7976931348623157e308
 
 
@@ -63,15 +66,15 @@ class MetricsPlan(ResidualsPlan):
         shares: dict[str, Fraction] = {}
         if self.counted:
             shares["count"] = COUNT_SHARE
-        search = UNKNOWN_SHARE
+        search = METRICS_UNKNOWN_SHARE
         if self.visible is not None:
-            search = max(LEAST_SHARE, min(MOST_SHARE, ENOUGH / self.visible))
+            search = max(METRICS_LEAST_SHARE, min(METRICS_MOST_SHARE, ENOUGH / self.visible))
         if self.residual is None:
             shares["residual"] = search / 2
         if self.outcome and self.observed is None:
             shares["observed"] = search / 2
         left = 1 - sum(shares.values(), Fraction(0))
-        wanted = WITH_OUTCOME if self.outcome else PARTS
+        wanted = PARTS_WITH_OUTCOME if self.outcome else METRICS_PARTS
         if self.groups > 1:
             wanted = {**wanted, "residuals": wanted["errors"] // 2}
         whole = sum(wanted.values())
@@ -92,7 +95,7 @@ class MetricsPlan(ResidualsPlan):
                 protection=self.protection,
                 scale=self.scale,
                 symmetric=name == "residual",
-                slack=SLACK,
+                slack=RESIDUAL_SLACK,
                 thrift=THRIFT,
             )
             for name in ("residual", "observed")
@@ -149,7 +152,7 @@ class MetricsPlan(ResidualsPlan):
     def cells(self, answers: Answers) -> int:
         """Within the bounds: more than a few only where noise leaves something to see in them."""
         visible = self.typical_size(answers) * self.part("quantiles") / self.protection.rows_moved
-        return MANY if visible >= ENOUGH else FEW
+        return MANY_CELLS if visible >= ENOUGH else FEW_CELLS
 
     def residual_edges(self, answers: Answers) -> Floats:
         bound = self.residual_bound(answers)
@@ -185,7 +188,9 @@ class MetricsPlan(ResidualsPlan):
         if name in self.searches:
             return self.searches[name].asked(self.row_count)
         if name == "quantiles":
-            return {name: Booked(self.quantiles_mechanism(MANY + 2).event(), self._quantiles_step)}
+            return {
+                name: Booked(self.quantiles_mechanism(MANY_CELLS + 2).event(), self._quantiles_step)
+            }
         build, powers = {
             "errors": (self.errors_statistic, 3),
             "residuals": (self.residuals_statistic, 1),

@@ -24,6 +24,14 @@ from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods.cuts import choose_exactly
 from heldout.questions.curves.methods.published import DawaChen2016
 from heldout.questions.regression.statistics import Axis, GridCounts
+from heldout.questions.regression.tuned import (
+    LEAST_PRICE,
+    MOST_PRICE,
+    MOST_SLACK,
+    SIZE_SHARE,
+    STRICT,
+    STRICTEST,
+)
 
 __all__ = [
     "BoundSearch",
@@ -194,10 +202,6 @@ Rows = Callable[[Answers], int]
 
 LEAST, MOST = -10, 30  # bounds from scale / 1024 to 2^30 scale
 CELLS: Final = 32
-LEAST_PRICE, MOST_PRICE = Fraction(1, 500), Fraction(1, 50)  # of the rows, for one cell
-STRICT, STRICTEST = 1000, 3  # from so many rows times epsilon empty cells cost more; how much
-MOST_SLACK: Final = 12
-SIZE_SHARE: Final = Fraction(1, 2)
 
 
 @dataclass(frozen=True, kw_only=True)

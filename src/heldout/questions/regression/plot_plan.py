@@ -23,10 +23,17 @@ from heldout.questions.regression.mechanisms import (
 from heldout.questions.regression.statistics import MOST_CELLS as MOST_ENTRIES
 from heldout.questions.regression.statistics import Axis, GridCounts, RowCount
 from heldout.questions.regression.table import ResidualTable
+from heldout.questions.regression.tuned import (
+    COUNT_SHARE,
+    ENOUGH,
+    PLOT_LEAST_SHARE,
+    PLOT_MOST_SHARE,
+    PLOT_UNKNOWN_SHARE,
+    PREDICTED_SLACK,
+    RESIDUAL_PART,
+    RESIDUAL_SLACK,
+)
 
-__all__ = ["COUNT_SHARE", "METHODS", "PlotPlan", "ResidualsPlan"]
-
-COUNT_SHARE: Final = Fraction(1, 20)
 GROUP: Final = "group"
 """Where the answers of all steps say which group's part of them is read; no step has this name."""
 
@@ -124,11 +131,6 @@ class ResidualsPlan:
 
 AS_PRINTED: Final = "chen-2016-prirp"
 METHODS: Final = ("heldout", "dawa", AS_PRINTED)
-LEAST_SHARE, MOST_SHARE = Fraction(3, 20), Fraction(1, 2)
-ENOUGH: Final = 400  # rows times epsilon that the searches need, together
-UNKNOWN_SHARE: Final = Fraction(3, 10)
-RESIDUAL_PART: Final = Fraction(2, 5)
-RESIDUAL_SLACK, PREDICTED_SLACK = 5, 4
 MOST_CELLS: Final = 64
 MOST_GRID: Final = (MOST_CELLS, MOST_CELLS)
 
@@ -185,8 +187,8 @@ class PlotPlan(ResidualsPlan):
             exchanged = self.epsilon if self.rules > 1 else 1
             return min(Fraction(3, 10), 470 / (max(self.rows or 1, 1) * Fraction(exchanged)))
         if self.visible is None:
-            return UNKNOWN_SHARE
-        return max(LEAST_SHARE, min(MOST_SHARE, ENOUGH / self.visible))
+            return PLOT_UNKNOWN_SHARE
+        return max(PLOT_LEAST_SHARE, min(PLOT_MOST_SHARE, ENOUGH / self.visible))
 
     @property
     def _residual_part(self) -> Fraction:

@@ -9,7 +9,7 @@ Where a band of predictions is nearly empty the interval is wide instead of wron
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,18 @@ from heldout.drawing.words import numbers
 from heldout.intervals.measure import Measure, checked_level
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.questions.regression.table import ResidualTable, laplace_deviation
+from heldout.questions.regression.tuned import (
+    CUT_FARTHER,
+    CUT_SHARP,
+    DOUBT,
+    FARTHER,
+    FEWEST_BANDS,
+    MOST_BANDS,
+    OUTER,
+    PLAIN_OFFSET,
+    SHARP,
+    SURE,
+)
 
 __all__ = [
     "ByPrediction",
@@ -109,12 +121,6 @@ class Sum:
 
 Bounds = Callable[[float, bool], tuple[Any, Any]]
 """Low and high ends at a level; for noise alone, or for noise and sampling."""
-
-FEWEST_BANDS: Final = 4
-MOST_BANDS: Final = 12
-SHARP: Final = 0.2
-"""Bands are as wide as it takes to know a mean to this part of the residuals' spread, and their
-variance to this part of itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,14 +337,6 @@ def _middles(table: ResidualTable) -> Floats:
     return (edges[:-1] + edges[1:]) / 2
 
 
-SURE: Final = 0.999
-"""So that a fourth look adds at most 1 plot in 1,000 to those that show a fault without one."""
-PLAIN: Final = 0.25
-FARTHER: Final = 5.0
-"""A row beyond the bounds is taken to lie up to so many times as far out as the bound. Chosen on
-normal, Laplace, t, lognormal and Pareto residuals of which up to 10% are cut."""
-
-
 def offset(table: ResidualTable) -> str:
     """A sentence about the mean residual if it is plainly not 0, else nothing."""
     mean, spread = (read(table, whole=True) for read in (mean_by_prediction, spread_by_prediction))
@@ -349,7 +347,7 @@ def offset(table: ResidualTable) -> str:
     beyond = FARTHER * bound * max(table.outside, 0.0) / max(table.rows, 1)
     # Rows stand in the middle of their cell, and may all lie at one edge of it.
     half_cell = float(np.diff(table.residual_edges).max()) / 2
-    if nearest - beyond - half_cell <= PLAIN * float(spread.values[0]):
+    if nearest - beyond - half_cell <= PLAIN_OFFSET * float(spread.values[0]):
         return ""
     (low,), (high,) = mean.interval(0.95)
     show = numbers(table.residual_edges)
@@ -359,18 +357,6 @@ def offset(table: ResidualTable) -> str:
         f"predictions are too {direction} by about {show(abs(value))} on average "
         f"({show(low)} to {show(high)})"
     )
-
-
-OUTER: Final = 0.03
-"""The share of the rows that is the outermost, at either end."""
-CUT_FARTHER: Final = 2.0
-"""A row beyond the bounds weighs as much as so many at the bound that lean like the outermost, and
-never more than one with A a deviation off."""
-DOUBT: Final = 2.5
-"""Deviations of the outermost rows' lean that noise and sampling may have added."""
-
-CUT_SHARP: Final = 0.05
-"""Deviation of a correlation that is known well enough to be judged alone."""
 
 
 def unexplained(

@@ -22,12 +22,23 @@ from heldout.questions.regression.readings import (
     unexplained,
 )
 from heldout.questions.regression.table import ResidualTable
+from heldout.questions.regression.tuned import (
+    CUT_BEND,
+    CUT_TREND,
+    FEWEST_CELLS,
+    INVISIBLE,
+    NOISE_MARGIN,
+    PLAIN_FAN,
+    SLIGHT,
+    TELLING,
+    VISIBLE,
+)
 
 __all__ = [
     "FAMILY",
     "INVISIBLE",
     "LEVEL",
-    "PLAIN",
+    "PLAIN_FAN",
     "TELLING",
     "Finding",
     "Readings",
@@ -43,15 +54,7 @@ __all__ = [
 LEVEL: Final = 0.95
 FAMILY: Final = 3
 """The three scores together give a false alarm in at most 1 - LEVEL of all plots."""
-MARGIN: Final = 1.08
-"""Weights are read off the same noise, which makes errors a little larger than they look."""
 _ROUNDING: Final = 1e-9
-CUT_TREND, CUT_BEND = 0.45, 0.15
-"""A score beyond this is no work of the bounds: the largest that cut tails made in simulations."""
-INVISIBLE: Final = 2.0
-"""With fewer rows than so many deviations of all cells' noise, nothing is said to be seen."""
-PLAIN: Final = 0.15
-"""Beside a bend a fan must be so large: coarse cells make a small one out of any bend."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ def fan(table: ResidualTable, *, terms: str = "", centre: Floats | None = None) 
     `centre` is the mean residual by predicted cell, if it is not the same everywhere.
     """
     weights = _weights(table, degree=1, sizes=True, centre=centre)
-    return _score(table, weights, "fan", terms, least=0.0 if centre is None else PLAIN)
+    return _score(table, weights, "fan", terms, least=0.0 if centre is None else PLAIN_FAN)
 
 
 def curve(table: ResidualTable) -> Floats:
@@ -197,7 +200,7 @@ def _score(
     def around(level: float, *, noise_only: bool) -> tuple[float, float]:
         if not exists:
             return -1.0, 1.0
-        half = MARGIN * straight.half_width(level, noise_only=noise_only)
+        half = NOISE_MARGIN * straight.half_width(level, noise_only=noise_only)
         return max(value - half, -1.0), min(value + half, 1.0)
 
     score = Score(
@@ -217,9 +220,9 @@ def _score(
         )
         score.unexplained = min(score.unexplained, max(left, 0.0))
     kurtosis = product.kurtosis(noise_only=False)
-    chance = MARGIN * tail_quantile(LEVEL, kurtosis=kurtosis, of=FAMILY)
+    chance = NOISE_MARGIN * tail_quantile(LEVEL, kurtosis=kurtosis, of=FAMILY)
     score.threshold = max(chance, least * size / variance**0.5) if exists else np.inf
-    left = score.unexplained / MARGIN
+    left = score.unexplained / NOISE_MARGIN
     score.p_value = tail_chance(left, kurtosis=kurtosis) if exists else 1.0
     if visible(table) < INVISIBLE:
         score.threshold, score.p_value = np.inf, 1.0
@@ -282,15 +285,6 @@ def _middles(edges: Floats) -> Floats:
     edges = edges / np.abs(edges).max()
     return (edges[:-1] + edges[1:]) / 2
 
-
-TELLING: Final = 0.25
-"""A score whose interval is wider than this on either side could hide a fault that anybody sees."""
-SLIGHT: Final = 0.1
-"""Many rows show faults that matter little: below this they are called slight."""
-FEWEST_CELLS: Final = 2.5
-"""With fewer cells that hold rows, by predicted value or by residual, no shape can be seen."""
-VISIBLE: Final = 5.0
-"""With fewer rows than so many deviations of all cells' noise, a few full cells may be noise."""
 
 _SEEN: Final = {
     ("curvature", True): "residuals curve: predictions are too low at both ends and too high in "
@@ -459,7 +453,7 @@ class Readings:
             }
             return Verdict(silent)
         # Skew residuals that fan out also drift a little: beside a fan a trend must be plain.
-        least = {"trend": PLAIN if self.fan.seen else 0.0}
+        least = {"trend": PLAIN_FAN if self.fan.seen else 0.0}
         findings = {
             name: self._finding(name, score, least=least.get(name, 0.0))
             for name, score in scores.items()

@@ -69,6 +69,13 @@ class Purchase:
     left_out: Mapping[str, str]
 
 
+def _under(question: Question[Any], rules: int) -> Question[Any]:
+    """Return the question by the rules that it had when reports had these."""
+    since = question.reported_since
+    known = sum(first <= rules for first in since)
+    return question if known == len(since) else question.under(known)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Report(Question[Answer]):
     """Everything that a reader of a report asks for, each at its own exact share of epsilon.
@@ -93,9 +100,9 @@ class Report(Question[Answer]):
         {"by": "g"},
         {"weighted": True},
     )
-    rules = 3
-    """Since 2, sections go by their kinds; since 3, rankings go by their rules 2."""
-    known_rules = (1, 2, 3)
+    rules = 4
+    """Since 2, sections go by their kinds; since 3, rankings go by their rules 2, since 4 by 3."""
+    known_rules = (1, 2, 3, 4)
     cannot_pool = "pool the JSON of reports, section by section"
     threshold: Annotated[
         float | None, Number(), "Rows with at least this score are called positive."
@@ -179,7 +186,7 @@ class Report(Question[Answer]):
                 for place in wanted
             }
             questions = {
-                name: question if self.rules >= question.reported_since else question.under(1)
+                name: _under(question, self.rules)
                 for name, question in made.items()
                 if question is not None
             }

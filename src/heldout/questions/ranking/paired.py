@@ -1,0 +1,296 @@
+"""Two models on the same rows, row by row: differences in errors, accuracy and recall."""
+
+import math
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+
+import numpy as np
+
+from heldout.arguments import visible
+from heldout.arrays import Ints
+from heldout.data.description import ScoredRows
+from heldout.data.sql import Columns, double
+from heldout.errors import ArgumentError
+from heldout.intervals.bounded_mean import noisy_sums, share_of
+from heldout.intervals.measure import Interval, Measure
+from heldout.intervals.ratio import NoisyCounts, Ratio, with_public_total
+from heldout.intervals.release import Release
+from heldout.kernel.bounded_sum import CLIP, ERRORS, BoundedSum
+from heldout.kernel.door import Request
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.statistic import Statistic, tally
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from heldout.drawing.chart import Figure
+
+__all__ = ["PAIRED", "PairedCalls", "PairedDifference", "PairedErrors", "paired_request"]
+
+OF_ERRORS: Final = {"brier": "squared", "log-loss": "log"}
+OF_CALLS: Final = {
+    # Weights of a row that B alone has right, by label: the rows that the measure is about.
+    "accuracy": (1.0, 1.0),
+    "recall": (0.0, 1.0),
+    "specificity": (1.0, 0.0),
+}
+PAIRED: Final = (*OF_ERRORS, *OF_CALLS)
+TITLES: Final = {"brier": "Brier score", "log-loss": "log loss"}
+
+
+@dataclass(frozen=True)
+class PairedErrors(BoundedSum):
+    """Sums over rows of the second model's error minus the first one's, as `BoundedSum` sums one.
+
+    Claim:       as BoundedSum: L1 sensitivity `resolution` a row that leaves or arrives, or is
+                 replaced where the row count is public.                  [claim: bounded-sum]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: half of the difference, plus one half, is a number from 0 to 1 of the row's own
+                 label and scores; nothing else of it enters the proof.
+    Numerics:    exact integers, as BoundedSum.
+    Refuses:     what BoundedSum refuses.
+    Reference:   proofs/bounded-sum.md.
+    Cost:        one scan, O(1) memory.
+
+    >>> from heldout.kernel.neighbours import Neighbours
+    >>> replaced = Protection(neighbours=Neighbours.REPLACE_ONE)
+    >>> PairedErrors(error="brier", score_range=(0, 1), with_rest=False).sensitivity(replaced)
+    1048576
+    """
+
+    known: ClassVar[tuple[str, ...]] = tuple(OF_ERRORS)
+    shown_by: ClassVar[str | None] = (
+        "tests/questions/ranking/test_paired.py"
+        "::test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far"
+    )
+
+    @property
+    def largest(self) -> float:
+        """The width of the range of differences."""
+        return 2 * (-math.log(self.clip) if self.error == "log-loss" else 1.0)
+
+    def _error(self) -> str:
+        first, second = (
+            ERRORS[OF_ERRORS[self.error]].format(
+                distance=f"{score} - label",
+                own=f"CASE WHEN label = 1 THEN {score} ELSE 1 - {score} END",
+                clip=double(self.clip),
+                largest=double(-math.log(self.clip)),
+            )
+            for score in ("score", "rival")
+        )
+        return f"(({second}) - ({first}) + 1) / 2"
+
+    @classmethod
+    def examples(cls, protection: Protection) -> list[Statistic[Any]]:
+        return []
+
+
+@dataclass(frozen=True)
+class PairedCalls(Statistic[Ints]):
+    """Rows by label, by what the first model calls them and by what the second one does.
+
+    Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: a row is counted in one of eight cells.
+    Numerics:    exact integers; scores and thresholds compare as doubles.
+    Refuses:     nothing; thresholds are checked when the question is made.
+    Reference:   proofs/disjoint-counts.md.
+    Cost:        one scan, O(1) memory.
+
+    >>> PairedCalls(0.5, 0.5).sensitivity(Protection(neighbours="replace-one"))
+    2
+    """
+
+    threshold: float
+    rival_threshold: float
+    claim: ClassVar[str] = "disjoint-counts"
+    shown_by: ClassVar[str | None] = PairedErrors.shown_by
+
+    def body(self) -> str:
+        first = f"CAST(score >= {double(self.threshold)} AS INTEGER) AS first"
+        second = f"CAST(rival >= {double(self.rival_threshold)} AS INTEGER) AS second"
+        return f"SELECT label, {first}, {second}, count(*) AS n\nFROM evaluated\nGROUP BY 1, 2, 3"
+
+    def read(self, columns: Columns) -> Ints:
+        places = [(columns[name], 2) for name in ("label", "first", "second")]
+        return tally(columns["n"], *places)[:-1]
+
+    def sensitivity(self, protection: Protection) -> int:
+        return protection.rows_moved
+
+
+def paired_request(
+    measure: str,
+    about: ScoredRows,
+    price: "Fraction",
+    *,
+    rival: str,
+    threshold: float,
+    rival_threshold: float | None,
+) -> Request:
+    """Return what is asked of the rows for a difference in one of `PAIRED`."""
+    about.check_rival(rival)
+    named: dict[str, Any] = {"score": about.score, "measure": measure}
+    statistic: PairedErrors | PairedCalls
+    if measure in OF_ERRORS:
+        ranges = {about.score_range, about.rival_range(rival)}
+        if ranges != {(0.0, 1.0)} or about.score_map is not None:
+            raise ArgumentError(
+                f"measure {measure!r} compares probabilities: both scores must have the range (0, "
+                "1). Use the AUC, or accuracy or recall at a threshold."
+            )
+        statistic = PairedErrors(
+            error=measure, score_range=(0.0, 1.0), with_rest=about.rows is None, clip=CLIP
+        )
+        size = statistic.size
+        named |= {"clip": CLIP} if measure == "log-loss" else {}
+    else:
+        second = about.rival_range(rival)
+        other = threshold if rival_threshold is None else rival_threshold
+        if not second[0] <= other <= second[1]:
+            raise ArgumentError(
+                f"rival_threshold must lie within {second[0]:g} and {second[1]:g}, the range of "
+                f"{visible(rival)!r}, got {other:g}."
+            )
+        statistic = PairedCalls(about.counted_threshold(about.threshold(threshold)), other)
+        size = 8
+        named |= {"threshold": threshold, "rival_threshold": other}
+    mechanism = DiscreteLaplace.for_epsilon(
+        price, l1_sensitivity=statistic.sensitivity(about.protection), dimension=size
+    )
+    return Request(
+        f"difference in {TITLES.get(measure, measure)}",
+        statistic,
+        mechanism,
+        named | about.rival_parameters(rival) | about.scale_parameters,
+        view=lambda rows: rows.with_rival(rival),
+    )
+
+
+class PairedDifference(Release):
+    """The second model's number minus the first one's, on the same rows."""
+
+    _names: Mapping[str, str] = MappingProxyType({})
+
+    @cached_property
+    def _ratio(self) -> Ratio:
+        """Return the difference's place in its range, from 0 to 1."""
+        drawn = self._drawn
+        statistic, mechanism = drawn.request.statistic, drawn.request.mechanism
+        if isinstance(statistic, PairedErrors):
+            rows = None if statistic.with_rest else drawn.about.rows
+            return share_of(
+                noisy_sums(drawn.values, mechanism, unit=float(statistic.resolution), rows=rows)
+            )
+        scale, noisy = mechanism.float_scale, np.asarray(drawn.values)
+        counts = NoisyCounts(estimate=noisy.astype(float), spread=np.eye(8), scale=scale, rows=None)
+        if drawn.about.rows is not None:
+            counts = with_public_total(noisy, scale=scale, rows=drawn.about.rows)
+        weights = OF_CALLS[str(self.parameters["measure"])]
+        top, whole = [], []
+        for label in (0, 1):
+            for first in (0, 1):
+                for second in (0, 1):
+                    # B right and A wrong counts 1, A right and B wrong 0, and both alike a half.
+                    gained = (second == label) - (first == label)
+                    top.append(weights[label] * (1 + gained) / 2)
+                    whole.append(weights[label])
+        return Ratio(counts, np.array(top), np.array(whole))
+
+    @property
+    def _reach(self) -> float:
+        """Return the largest difference."""
+        statistic = self._drawn.request.statistic
+        return statistic.largest / 2 if isinstance(statistic, PairedErrors) else 1.0
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        reach = self._reach
+
+        def scaled(interval: Callable[[float], Interval]) -> Callable[[float], Interval]:
+            def compute(level: float) -> Interval:
+                low, high = interval(level)
+                return (reach * (2 * low - 1), reach * (2 * high - 1))
+
+            return compute
+
+        title = TITLES.get(self._measure, self._measure)
+        name = visible(f"{title} of {self.rival} minus {title} of {self.score}")
+        return {
+            name: Measure(
+                reach * (2 * self._ratio.value - 1),
+                name=name,
+                terms=self.terms,
+                noise_interval=scaled(self._ratio.noise_interval),
+                interval=scaled(self._ratio.interval),
+                share=lambda value: (value / reach + 1) / 2,
+            )
+        }
+
+    @property
+    def _measure(self) -> str:
+        return str(self.parameters["measure"])
+
+    @property
+    def p_value(self) -> float:
+        """Return how often so large a difference would be released if the models were equal."""
+        return self._ratio.p_value(0.5)
+
+    def surprise(self, name: str, value: float) -> float:
+        return self._ratio.p_value((value / self._reach + 1) / 2)
+
+    @property
+    def score(self) -> str:
+        """The first model, A: its column, or what it is called."""
+        column = str(self.parameters["score"])
+        return self._names.get(column, column)
+
+    @property
+    def rival(self) -> str:
+        """The second model, B."""
+        column = str(self.parameters["rival"])
+        return self._names.get(column, column)
+
+    def called(self, names: Mapping[str, str]) -> Self:
+        other = copy(self)
+        other._names = names
+        return other
+
+    def finding(self, level: float = 0.95) -> str:
+        """Return which model is better by this measure, as far as the interval tells."""
+        low, high = self.interval(level)
+        first, second = visible(self.score), visible(self.rival)
+        by, sure = TITLES.get(self._measure, self._measure), f"with {level * 100:g}% confidence"
+        if not self.headline.informative:
+            return f"Noise hides which of {first} and {second} has the better {by}. Pay more."
+        if low <= 0 <= high:
+            return f"Neither {first} nor {second} is shown to have the better {by}, {sure}."
+        better, worse = (
+            (second, first) if (low > 0) == (self._measure in OF_CALLS) else (first, second)
+        )
+        return f"{better} has a better {by} than {worse}, {sure}."
+
+    def plotted(self) -> dict[str, Measure]:
+        return {}
+
+    def figures(self, level: float = 0.95) -> list["Figure"]:
+        """The difference with its intervals, and a line where the models are equal."""
+        from heldout.drawing.pictures import interval_plot
+
+        name = visible(f"{self.rival} minus {self.score}")
+        title = f"Difference in {TITLES.get(self._measure, self._measure)}"
+        drawn = interval_plot({name: self.headline}, level=level, title=title, mark=0)
+        return [replace(drawn, caption=f"Upright line: no difference. {drawn.caption}")]
+
+    def __str__(self) -> str:
+        return f"{self.headline}, p-value {self.p_value:.3g}"
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        more = {"p_value": self.p_value, "finding": self.finding(level)}
+        return {**super().as_dict(level), **more}
