@@ -21,7 +21,13 @@ from heldout.server.storage import metadata
 from heldout.server.worker import Worker
 
 DELETES = {
-    "web": ("server_drafts", "server_grants", "server_tries", "server_scorings"),
+    "web": (
+        "server_drafts",
+        "server_grants",
+        "server_requests",
+        "server_scorings",
+        "server_tries",
+    ),
     "worker": ("heldout_sketches", "server_scorings", "server_workers"),
 }
 BRIER = {"question": "brier", "epsilon": "1/4"}

@@ -29,7 +29,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON server_grants TO heldout_web;
 GRANT SELECT ON server_grants TO heldout_worker;
 GRANT SELECT, INSERT ON server_log TO heldout_web;
 GRANT SELECT, INSERT, UPDATE ON server_datasets TO heldout_web;
-GRANT SELECT, INSERT, UPDATE, DELETE ON server_drafts TO heldout_web;
+GRANT SELECT, INSERT, UPDATE, DELETE ON server_drafts, server_requests TO heldout_web;
 GRANT SELECT, UPDATE (state, words, offered, columns) ON server_drafts TO heldout_worker;
 GRANT SELECT, UPDATE (state, words, about) ON server_datasets TO heldout_worker;
 GRANT SELECT, INSERT ON server_artifacts, server_scorings, server_boards TO heldout_web;

@@ -10,7 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from heldout.arguments import shown
 from heldout.data import Dataset, PrivateTable, sql
 from heldout.data.regression_table import RegressionTable
 from heldout.data.table import People
@@ -18,7 +17,7 @@ from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, UnreadableTable
 from heldout.models import load, score
 from heldout.models.score import local_engine
-from heldout.server import sources
+from heldout.server import fitting, sources
 from heldout.server.datasets import Registered
 from heldout.server.declaration import ROW_NUMBER, SCORE, Declaration
 from heldout.server.evaluations import RIVAL
@@ -209,23 +208,9 @@ def _outputs(declared: Declaration, described: Mapping[str, Any]) -> dict[str, i
 
 
 def _features(model: Any, registered: Registered, listed: Sequence[str] | None) -> list[str] | None:
-    """Return the columns of a model's inputs: as the analyst says, by name, or in their order."""
-    allowed = registered.features
-    if listed is not None:
-        unknown = [name for name in listed if name not in allowed]
-        if unknown:
-            raise ArgumentError(f"{shown(unknown[0])} is no feature of this data set.")
-        return list(listed)
-    named = [column.name for column in model.inputs]
-    unknown = [name for name in named if name not in allowed]
-    if not unknown:
-        return None
-    if len(model.inputs) == 1 and model.inputs[0].width == len(allowed):
-        return list(allowed)
-    raise ArgumentError(
-        f"The model asks for {shown(unknown[0])}, which is no feature of this data set. Features: "
-        f"{', '.join(map(shown, list(allowed)[:20]))}."
-    )
+    """Return the columns of a model's inputs; None where they have the names of columns."""
+    inputs = [{"name": field.name, "width": field.width} for field in model.inputs]
+    return fitting.columns_for(registered, inputs, listed)
 
 
 @lru_cache(maxsize=MOST_OPEN)

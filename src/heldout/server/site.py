@@ -60,9 +60,13 @@ DONE: Final = {
     "revoked": "The allowance is revoked. Whatever waited is refused, and charged nothing.",
     "raised": "The budget is raised.",
     "closed": "The data set is closed.",
+    "requested": "Sent. The custodian sees your request beside the allowances.",
+    "declined": "The request is set aside. The allowance stays as it is.",
+    "renamed": "The model is renamed. Answers that were signed before keep the name of then.",
     "registered": "Sent. A worker checks the rows against what you declared.",
     "password": "The password is set. All other sessions and all tokens of yours have ended.",
     "token": "The token is revoked, and every one that was made by it.",
+    "known": "You sent this very file before: it is stored and scored once.",
     "factor": "The second factor is removed.",
     "reset": "The second factor is removed, and all sessions and tokens of this person ended.",
     "disconnected": "This person no longer signs in through the provider. Make a link for them.",
@@ -251,6 +255,15 @@ def date_input(time: float | None) -> str:
     return "" if time is None else datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
 
 
+def clock(moment: float) -> str:
+    """Return the time of day.
+
+    >>> clock(3661)
+    '01:01:01'
+    """
+    return datetime.fromtimestamp(moment, UTC).strftime("%H:%M:%S")
+
+
 def state_words(state: str) -> str:
     return {"checking": "being checked"}.get(state, state)
 
@@ -264,7 +277,7 @@ def _templates() -> "Environment":
 
     loaders = [PackageLoader("heldout.server", "pages"), PackageLoader("heldout.drawing")]
     templates = environment(ChoiceLoader(loaders))
-    for function in (allowance, date_input, decimal, kilobytes, moment, price, state_words):
+    for function in (allowance, clock, date_input, decimal, kilobytes, moment, price, state_words):
         templates.globals[function.__name__] = function
     templates.globals["static"] = _static_names()
     templates.filters["decimal"] = decimal

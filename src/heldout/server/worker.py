@@ -29,10 +29,17 @@ from heldout.models import load
 from heldout.questions.answers import plain
 from heldout.questions.boards import Board, BoardEnded
 from heldout.questions.session import PrivateSession
-from heldout.server import artifacts, books, drafts, jobs, rows, sources
+from heldout.server import artifacts, books, drafts, fitting, jobs, rows, sources
 from heldout.server.accounts import Person
 from heldout.server.boards import Posted, find_board
-from heldout.server.datasets import Registered, check_there, find, has_share, share_of
+from heldout.server.datasets import (
+    Registered,
+    check_there,
+    declared_ranges,
+    find,
+    has_share,
+    share_of,
+)
 from heldout.server.evaluations import (
     UNPAID,
     evaluated_part,
@@ -283,6 +290,7 @@ class Worker:
             sent = read_predictions(file, out=out, most_rows=most)
             copied = out.stat().st_size
             described: Json = {"row_wise": True, "kind": "predictions"}
+            described["sent"] = fitting.sent_scores(out, declared_ranges(self.service))
             if len(sent.names) > 1:
                 described |= {"scores": len(sent.names), "classes": list(sent.names)}
             state, words = "ready", "Predictions by row key; each belongs to one row."
