@@ -10,13 +10,13 @@ from fractions import Fraction
 
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Protection
+from heldout.questions.features.tuned import FEW_WORDS, PLAIN_TO_SEE, TABLE
 
 __all__ = [
     "LATEST",
     "ORDER_DRAWN",
     "PAPER_SPLITS",
     "RULES",
-    "TABLE",
     "Rules",
     "Shares",
     "features_to_take",
@@ -25,11 +25,6 @@ __all__ = [
     "shares_for",
 ]
 
-GUESSED_ROWS = 4096
-TABLE = 256
-"""At most so many features are those of a table, more are those of texts."""
-FEW_WORDS, PLAIN_TO_SEE = 4096, 4000
-"""Features up to so many, and rows times epsilon from so many on, are counted each by itself."""
 _GRID = 64  # shares are whole sixty-fourths, which read well and keep prices short
 
 PAPER_SPLITS = {"score-perturbation": Fraction(1, 2), "cluster": Fraction(1, 5)}

@@ -24,7 +24,6 @@ from heldout.data.feature_sources import check_places
 from heldout.errors import ArgumentError, DataError, UnknownLabel, WrongType
 from heldout.kernel import Budget, Ledger, exact
 from heldout.kernel.neighbours import Neighbours
-from heldout.questions.features.budget import GUESSED_ROWS, TABLE
 from heldout.questions.features.plans import (
     BAYES_CUTS,
     LOGISTIC_CUTS,
@@ -33,8 +32,9 @@ from heldout.questions.features.plans import (
     LogisticPlan,
     Stages,
 )
-from heldout.questions.features.questions import AUTO, JOINT, WEIGHT, Training
+from heldout.questions.features.questions import AUTO, JOINT, Training
 from heldout.questions.features.statistics import RegressionScores, SparseRows, SummedScores
+from heldout.questions.features.tuned import GUESSED_ROWS, TABLE, WEIGHT
 from heldout.questions.session import Epsilon, PrivateSession
 
 __all__ = ["PrivateClassifier", "PrivateLogisticRegression", "PrivateNaiveBayes", "PrivatePipeline"]
