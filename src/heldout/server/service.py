@@ -22,6 +22,7 @@ from heldout.errors import ArgumentError, HeldoutError
 from heldout.kernel import Ledger
 from heldout.server.settings import Settings
 from heldout.server.storage import Store, log, now
+from heldout.server.vault import Vault
 
 if TYPE_CHECKING:
     from heldout.server.metrics import Figures
@@ -265,6 +266,11 @@ class Service:
         from heldout.server.metrics import Figures
 
         return Figures(self)
+
+    @cached_property
+    def vault(self) -> Vault:
+        """Return where workers keep their copies of rows and scores."""
+        return Vault(self.settings)
 
     @cached_property
     def store(self) -> Store:

@@ -163,7 +163,7 @@ evaluations = _table(
     _text("key"),
     _text("digest"),
     sa.Column("price", sa.JSON, nullable=False),
-    _text("state"),  # "waiting", "booking", "answered", "refused", "lost", "cancelled"
+    _text("state"),  # "waiting", "booking", "answered", "expired", "refused", "lost", ...
     _text("words"),
     sa.Column("statement", sa.JSON, nullable=True),
     _when("created"),
