@@ -36,7 +36,7 @@ from heldout.questions.features.statistics import (
     row_units,
     seen_through,
 )
-from heldout.questions.features.tuned import EVEN, FAINT, FEW_TIMES, ODDS_WIDTH, PLAIN_ODDS, TYPICAL
+from heldout.questions.features.tuned import EVEN, FAINT, FEW_TIMES, ODDS_WIDTH, TYPICAL
 
 __all__ = [
     "BAYES_CUTS",
@@ -131,7 +131,6 @@ def _likelihood(noisy: NDArray[np.float32], expected: Floats, scale: float) -> N
 
 
 STEP = 2**16  # steps of the lattice to one unit of log-odds
-FARTHEST = 1e3
 
 
 @dataclass(frozen=True)
@@ -153,11 +152,15 @@ class Cuts:
         return tuple(int(cut * self.apart * STEP) for cut in sorted(sides))
 
     def value(self, place: int) -> float:
-        """The score from which rows are called positive, for an answer of `RightCalls`."""
-        if place == 0:
-            return -FARTHEST
-        places = self.places
-        return FARTHEST if place > len(places) else places[place - 1] / STEP
+        """The score from which rows are called positive, for an answer of `RightCalls`.
+
+        Where calling all rows alike came out, it is the last of the near cuts: far out, all
+        probabilities would round to one number, and no row would be ranked above another.
+        """
+        last = float(self.near * self.apart)
+        if 1 <= place <= len(self.places):
+            return self.places[place - 1] / STEP
+        return -last if place == 0 else last
 
     def step(
         self,
@@ -727,5 +730,6 @@ class NaiveBayesPlan:
         return model[0] / STEP
 
     def pick_selected(self, weights: Floats) -> Ints:
-        """Return the features that are unlike noise, by number: a reading, free of charge."""
-        return np.asarray(np.flatnonzero(np.abs(weights) >= PLAIN_ODDS), dtype=np.int64)
+        """Return the features with a weight, by number: those that are unlike noise."""
+        least = max(self.rules.plain, 1 / STEP)
+        return np.asarray(np.flatnonzero(np.abs(weights) >= least), dtype=np.int64)
