@@ -34,9 +34,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heldout.kernel.noise import exact, source
-from heldout.questions.curves.methods import cuts
-from heldout.questions.regression import mechanisms
+from heldout.kernel.noise import exact, selection, source
 from heldout.testing import Seeded
 
 MOST = 1e-4
@@ -57,7 +55,7 @@ DOCTESTS = {
 _SEED: ContextVar[str | None] = ContextVar("seed of the run", default=None)
 _default_rng = np.random.default_rng
 _start = threading.Thread.start
-_choose_exactly = cuts.choose_exactly
+_choose_exactly = selection.choose_exactly
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -90,8 +88,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.louder > 1:
         _Counted.louder = config.option.louder
         exact.random_bytes = _louder_bytes  # type: ignore[attr-defined]
-        for module in (cuts, mechanisms):
-            module.choose_exactly = _louder_choice  # type: ignore[attr-defined]
+        selection.choose_exactly = _louder_choice
     np.random.default_rng = _generator  # type: ignore[assignment]
     threading.Thread.start = _start_with_source  # type: ignore[method-assign]
     from hypothesis import core
