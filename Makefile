@@ -9,7 +9,7 @@ PYTEST := env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -
 # Two processes that begin with half of the tests each, so that one file's tests share what they make.
 TWO := -n 2 --dist worksteal
 
-.PHONY: install demo serve test test-python quick test-statistics test-louder mutants test-server-postgres test-spark test-cluster test-slow test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
+.PHONY: install demo serve test test-python quick test-statistics test-louder mutants test-server-postgres test-spark test-cluster test-slow test-browser test-proxy test-hours bench bench-accuracy audit docs lint types unit wheel clean
 
 install: .venv/installed
 
@@ -96,6 +96,11 @@ test-server-postgres: .venv/dev
 test-browser: .venv/dev
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
 	HELDOUT_TEST_BROWSER=1 HELDOUT_WRITE_SCREENSHOTS=$(SCREENSHOTS) $(PYTEST) tests/browser
+
+# The server behind nginx, with TLS and a sub-path; the slow tests run it too, where nginx is.
+test-proxy: .venv/dev
+	@command -v nginx >/dev/null || (apt-get update -qq && apt-get install -y -qq nginx-light)
+	$(PYTEST) tests/server/test_proxy.py
 
 # One master, two workers and Spark Connect on loopback; one worker is killed on the way.
 test-cluster: .venv/spark
