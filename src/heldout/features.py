@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _PLACES = {
+    "Bins": "heldout.questions.features.bins",
     "FeatureMatrix": "heldout.data.feature_matrix",
     "HashedText": "heldout.data.feature_sources",
     "PrivateLogisticRegression": "heldout.questions.features.estimators",
@@ -15,6 +16,7 @@ _PLACES = {
 }
 
 __all__ = [
+    "Bins",
     "FeatureMatrix",
     "HashedText",
     "PrivateLogisticRegression",
@@ -28,6 +30,7 @@ __all__ = [
 if TYPE_CHECKING:
     from heldout.data.feature_matrix import FeatureMatrix
     from heldout.data.feature_sources import HashedText, Vocabulary
+    from heldout.questions.features.bins import Bins
     from heldout.questions.features.estimators import (
         PrivateLogisticRegression,
         PrivateNaiveBayes,

@@ -1,6 +1,7 @@
 """A huge epsilon gives the numbers of scikit-learn; with a small one they stay in range."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ from sklearn import metrics as reference
 
 import heldout as ho
 from heldout.intervals import Metric, contrasts, registered
+from heldout.intervals.confusion import NoisyConfusion
 from heldout.intervals.readings import CELLS, METRICS, attribute
+from heldout.kernel.noise import DiscreteLaplace
 
 GENERATOR = np.random.default_rng(17)
 SCORES = GENERATOR.random(800)
@@ -134,3 +137,14 @@ def test_a_registered_metric_is_a_share(metric: Metric) -> None:
 def test_a_name_is_taken_once_and_accuracy_is_the_headline() -> None:
     assert len(registered()) == len(METRICS)
     assert next(iter(registered())) == "accuracy"
+
+
+@pytest.mark.parametrize(
+    "drawn", [[118, 124, 143, 118], [-3, 2, 1, 499], [0, 0, 0, 3], [9, 9, 9, 9]]
+)
+def test_the_four_counts_add_up_to_a_public_number_of_rows(drawn: list[int]) -> None:
+    mechanism = DiscreteLaplace.for_epsilon(Fraction(1), l1_sensitivity=2, dimension=4)
+    noisy = NoisyConfusion(np.array(drawn), mechanism, rows=500, terms="")
+    counts = [noisy.measures[name].value for name in CELLS]
+    assert sum(counts) == 500
+    assert min(counts) >= 0

@@ -21,7 +21,13 @@ from heldout.server.storage import metadata
 from heldout.server.worker import Worker
 
 DELETES = {
-    "web": ("server_drafts", "server_grants", "server_tries", "server_scorings"),
+    "web": (
+        "server_drafts",
+        "server_grants",
+        "server_requests",
+        "server_scorings",
+        "server_tries",
+    ),
     "worker": ("heldout_sketches", "server_scorings", "server_workers"),
 }
 BRIER = {"question": "brier", "epsilon": "1/4"}
@@ -125,6 +131,12 @@ def test_the_worker_sees_no_password_and_no_token(roles: Any) -> None:
     refused(worker, "INSERT INTO server_people SELECT * FROM server_people")
     refused(worker, "UPDATE server_people SET role = 'custodian'")
     refused(worker, "UPDATE server_datasets SET source = '{}'")
+    line = "INSERT INTO server_log (time, person, action, subject, status) VALUES (1, {}, 'x', 200)"
+    for who_and_action in ("'adam', 'sign in'", "'adam', 'retention'", "NULL, 'sign in'"):
+        refused(worker, line.format(who_and_action))
+    with worker.connect() as connection:  # what it deleted by age it writes down itself
+        connection.execute(sa.text(line.format("NULL, 'retention'")))
+    refused(worker, "SELECT * FROM server_log")
 
 
 @pytest.mark.parametrize("name", ["web", "worker"])

@@ -37,6 +37,7 @@ OTHER = {
     "rows": "/srv",
     "hosts": "one two",
     "proxies": "192.0.2.1 192.0.2.2",
+    **dict.fromkeys(("keep_models", "keep_scores", "keep_answers", "keep_rows"), "30"),
 }
 
 

@@ -41,6 +41,8 @@ PUT     /api/v1/artifacts                          analyst
 GET     /api/v1/artifacts                          analyst
 GET     /api/v1/artifacts/{{identity}}               analyst
 DELETE  /api/v1/artifacts/{{identity}}               analyst
+PATCH   /api/v1/artifacts/{{identity}}               analyst
+POST    /api/v1/datasets/{{name}}/request            analyst
 POST    /api/v1/quotes                             analyst
 POST    /api/v1/evaluations                        analyst
 GET     /api/v1/evaluations                        analyst custodian
@@ -101,6 +103,9 @@ GET     /artifacts                                 analyst
 POST    /artifacts                                 analyst
 GET     /artifacts/{{identity}}                      analyst
 POST    /artifacts/{{identity}}/delete               analyst
+POST    /artifacts/{{identity}}/rename               analyst
+POST    /datasets/{{name}}/request                   analyst
+POST    /datasets/{{name}}/grants/{{analyst}}/decline  custodian
 GET     /datasets/{{name}}                           custodian analyst auditor
 GET     /datasets/{{name}}/twin.csv                  custodian analyst
 GET     /datasets/{{name}}/ask                       analyst
@@ -144,12 +149,14 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/datasets/{name}"): {"budget": "200"},
     ("POST", "/datasets/{name}/grants"): {"analyst": "nobody", "budget": "1"},
     ("PATCH", "/datasets/{name}/grants/{analyst}"): {"budget": "60"},
+    ("PATCH", "/artifacts/{identity}"): {"name": "model.json"},
+    ("POST", "/datasets/{name}/request"): {"budget": "100"},
     ("POST", "/quotes"): {"dataset": "readmissions", "questions": [AUC]},
     ("POST", "/evaluations"): {"dataset": "readmissions", "artifact": "?", "questions": [AUC]},
     ("POST", "/boards"): {"name": "x y", "dataset": "readmissions", "terms": {}},
     ("POST", "/boards/{name}/submissions"): {"artifact": "?", "title": "mine"},
     ("POST", "/tokens"): {"label": "another", "scopes": ["read"]},
-    ("POST", "/people"): {"name": "x y", "role": "analyst"},
+    ("POST", "/people"): {"name": "x/y", "role": "analyst"},
 }
 
 

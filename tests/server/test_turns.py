@@ -1,5 +1,6 @@
 """People take turns, have quotas, and may cancel: one of them cannot take the server over."""
 
+import itertools
 import json
 import statistics
 import threading
@@ -28,10 +29,14 @@ def bookings(site: Site) -> list[Any]:
     return [entry for entry in entries if entry["charge"] is not None]
 
 
+INTERCEPTS = itertools.cycle(range(4, 10))
+
+
 def send(site: Site, who: str = "ana", **more: Any) -> Any:
     """An upload that no worker has looked at yet."""
     headers = {"Content-Type": "application/json", "Prefer": "wait=0"}
-    content = json.dumps(LINEAR | more)
+    # A file that was sent before is not sent again: each is another model of the same size.
+    content = json.dumps(LINEAR | {"intercept": -next(INTERCEPTS)} | more)
     return site.client(who).put(f"{API}/artifacts", content=content, headers=headers)
 
 
@@ -251,7 +256,7 @@ def test_processor_seconds_are_counted_by_public_figures(
 def test_scores_and_copies_count_towards_the_room_of_their_owner(tmp_path: Path) -> None:
     file = len(json.dumps(LINEAR))
     site = small(tmp_path, most_kept=2 * file + 50 * jobs.SCORE_BYTES)
-    first, second = site.upload()["id"], site.upload()["id"]
+    first, second = site.upload()["id"], site.upload(LINEAR | {"intercept": -2})["id"]
     assert site.answer(AUC, artifact=first, key="1")["state"] == "answered"
     refused = site.ask(AUC, artifact=second, key="2")
     assert (refused.status_code, "not enough room" in refused.json()["detail"]) == (413, True)

@@ -393,7 +393,7 @@ class FeatureOptions(Labelled, Custody):
     def private(self, source: Any) -> "FeatureMatrix":
         """Open the rows as a matrix of features."""
         from heldout.data.feature_matrix import FeatureMatrix
-        from heldout.questions.features.selector import FEATURES_PER_ROW
+        from heldout.questions.features.tuned import FEATURES_PER_ROW
 
         if (self.text is None) == (self.columns is None):
             raise ArgumentError("Say where the features are: pass either --text or --columns.")

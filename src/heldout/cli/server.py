@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from heldout.server.signing import Genuine
 
 
-HELP = """Look after a server: copies and links. Examples:
+HELP = """Look after a server: copies, links, keys and retention. Examples:
 
 ```
 heldout server backup hospital /backup/hospital-2026-11-18
@@ -239,6 +239,57 @@ def restore(
         print("Start it with heldout serve; heldout server admin-link makes a sign-in link.")
     finally:
         service.close()
+
+
+@app.command
+def sweep(folder: Path, /, *, database: str | None = None, dry_run: Flag = False) -> None:
+    """Delete what is older than the rules of retention allow, as workers do once a day.
+
+    The settings keep_models, keep_scores, keep_answers and keep_rows are the rules. The ledger,
+    receipts and the log are never touched. Every deletion is in the log. Example:
+
+    ```
+    heldout server sweep hospital --dry-run
+    ```
+
+    Parameters
+    ----------
+    folder
+        The server's folder.
+    database
+        As in `heldout serve`; the address of the tables' owner.
+    dry_run
+        Print what would be deleted, and delete nothing.
+    """
+    from heldout.server import retention
+    from heldout.server.backups import check_there
+    from heldout.server.run import open_service
+
+    service = open_service(folder, database=database)
+    try:
+        check_there(service)
+        done = retention.sweep(service, dry_run=dry_run)
+        for words in done:
+            print(visible(words))
+        print(f"{len(done)} {'would be' if dry_run else 'were'} deleted.")
+    finally:
+        service.close()
+
+
+@app.command
+def key() -> None:
+    """Print a new key for the setting rows_key, under which workers encrypt their copies of rows.
+
+    Keep it outside the server's folder and outside its backups. If it is lost, refresh the data
+    sets: their rows are copied again, under the new key. Example:
+
+    ```
+    heldout server key > /etc/heldout/rows.key
+    ```
+    """
+    from cryptography.fernet import Fernet
+
+    print(Fernet.generate_key().decode())
 
 
 @app.command

@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from heldout.arrays import Floats, Ints
 from heldout.drawing.words import grid, half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.areas import Look
-from heldout.intervals.joint import Joint
+from heldout.intervals.joint import Joint, simplex, whole_numbers
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import NoisyCounts, Ratio, Squares, with_public_total
 from heldout.intervals.readings import (
@@ -114,10 +114,21 @@ class NoisyConfusion(ConfusionReadings):
         rows = max(float(counts.estimate.sum()), counts.unit)
         return counts.noise(weights - middle).quantile(level) / rows
 
+    @cached_property
+    def _whole(self) -> Floats:
+        """The counts as people read them: whole, adding up to the rows where these are public."""
+        counts = self._counts
+        if counts.rows is None or counts.unit != 1:
+            most = math.inf if counts.rows is None else float(counts.rows)
+            rounded: Floats = np.clip(np.round(counts.estimate), 0, most)
+            return rounded
+        near = simplex(counts.estimate, total=float(counts.rows))
+        return whole_numbers(near, total=counts.rows).astype(np.float64)
+
     def _count(self, index: int) -> Measure:
         counts = self._counts
         most = math.inf if counts.rows is None else float(counts.rows)
-        estimate = float(np.clip(np.round(counts.estimate[index]), 0, most))
+        estimate = float(self._whole[index])
         only = np.eye(len(CELLS))[index]
 
         def interval(level: float) -> Interval:

@@ -229,6 +229,10 @@ class Question(ABC, Generic[R_co]):
     """What the answer is, in one sentence."""
     of: ClassVar[tuple[type[Description], ...]]
     """Which rows it may be asked of, by their description."""
+    holds_sections: ClassVar[bool] = False
+    """Whether its answer holds those of other kinds, by their sections."""
+    counts_positives: ClassVar[bool] = False
+    """Whether its answer tells how many rows are positive, also at a low price."""
     headline: ClassVar[str | None] = None
     """The measure that people read first in a forecast; the first one if there is none."""
     section: ClassVar[Section | None] = None
@@ -327,6 +331,11 @@ class Question(ABC, Generic[R_co]):
             "required": ["question", *(field_.name for field_ in cls.form() if field_.required)],
             "additionalProperties": False,
         }
+
+    @classmethod
+    def positives_in(cls, release: Any) -> int | None:
+        """Return how many rows are positive by one of its answers; None if it does not tell."""
+        return None
 
     @classmethod
     def suggested(cls, about: Description) -> Mapping[str, object]:

@@ -133,6 +133,7 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
     asks = "How often is it right?"
     tells = "Accuracy, precision, recall and the four counts at one threshold."
     headline = "accuracy"
+    counts_positives = True
     grouped = DecisionsByGroup
     section = Section(
         title="Decisions at the threshold",
@@ -163,6 +164,12 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
         0.5
     )
     weighted: Weighted = False
+
+    @classmethod
+    def positives_in(cls, release: Any) -> int | None:
+        if not isinstance(release, ConfusionRelease):
+            return None
+        return max(1, round(release.true_positives.value + release.false_negatives.value))
 
     def request(self, about: ScoredRows) -> Request:
         at = about.threshold(self.threshold)

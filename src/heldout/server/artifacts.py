@@ -91,18 +91,36 @@ class Upload:
             raise ArgumentError("The artefact is empty. Send the file as the body of the request.")
         came = {"kind": kind, "name": name, "size": size, "sha256": digest.hexdigest()}
         came |= {"features": None if features is None else list(features)}
-        await run_in_threadpool(self._arrived, came)
-        return self.id
+        return await run_in_threadpool(self._arrived, came)
 
-    def _arrived(self, came: dict[str, object]) -> None:
-        """Let a worker look at the file; one whose room was given away is refused."""
+    def _arrived(self, came: dict[str, object]) -> str:
+        """Let a worker look at the file; one whose room was given away is refused.
+
+        A file that its owner sent before is stored, looked at and scored once: its artefact stands
+        for both. Of other people's files nobody learns anything.
+        """
         values = came | {"state": "checking", "words": CHECKING}
         mine = (artifacts.c.id == self.id) & jobs.is_arriving(self._service)
         with self._service.store.write() as connection:
+            known = self._sent_before(connection, came)
+            if known is not None:
+                gone = {"state": "deleted", "words": "It was there already.", "size": 0}
+                connection.execute(artifacts.update().where(mine).values(gone))
+                for file in self._service.settings.artifacts.glob(f"{self.id}.*"):
+                    file.unlink(missing_ok=True)
+                return known
             if connection.execute(artifacts.update().where(mine).values(values)).rowcount != 1:
                 raise TooSlow("The file took too long to arrive. Send it again.")
             quarantine(connection, self.id, owner=self._owner)
         self._service.note(self._owner, "upload", self.id)
+        return self.id
+
+    def _sent_before(self, connection: sa.Connection, came: dict[str, object]) -> str | None:
+        """Return the artefact of the same owner, file and columns, if it is of use."""
+        same = ("kind", "sha256")
+        mine = sa.select(artifacts).filter_by(owner=self._owner, **{key: came[key] for key in same})
+        rows = connection.execute(mine.where(artifacts.c.state.in_(("checking", "ready"))))
+        return next((row.id for row in rows if row.features == came["features"]), None)
 
     def give_up(self) -> None:
         """Free the room of a file that did not arrive."""
@@ -150,6 +168,16 @@ def _too_large(service: Service, size: int) -> TooLarge:
 def quarantine(connection: sa.Connection, identity: str, *, owner: str) -> int:
     """Add the job that looks at an artefact."""
     return jobs.enqueue(connection, "quarantine", identity, owner=owner, seconds=START)
+
+
+def rename(service: Service, person: Person, identity: str, name: str) -> None:
+    """Give an own artefact another name; what was signed keeps the name that it had then."""
+    person.must_be("analyst", scope="ask")
+    find(service, person, identity)
+    mine = artifacts.update().where(artifacts.c.id == identity)
+    with service.store.write() as connection:
+        connection.execute(mine.values(name=checked_name("name", name)))
+    service.note(person.name, "rename artefact", identity)
 
 
 def delete(service: Service, person: Person, identity: str) -> None:

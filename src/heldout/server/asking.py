@@ -21,7 +21,7 @@ from heldout.questions.base import FormField
 from heldout.server import datasets, evaluations
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered
-from heldout.server.service import Service
+from heldout.server.service import Service, moment
 from heldout.server.storage import Json
 
 STEPS: Final = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
@@ -157,9 +157,16 @@ class Wish:
     exact: int
     cost: int
     guess: Mapping[str, str]
+    bought: tuple[int, float] | None = None
+    """How many rows are positive by an answer that was bought before, and when."""
 
     @classmethod
-    def of(cls, query: QueryParams, registered: Registered) -> "Wish":
+    def of(
+        cls,
+        query: QueryParams,
+        registered: Registered,
+        bought: tuple[int, float] | None = None,
+    ) -> "Wish":
         """Return a wish from the query of an address; what is not there has its usual value."""
         may = [choice for choice in choices(registered) if choice.why_not is None]
         kinds, known = [choice.kind for choice in may], registered.ready()
@@ -179,6 +186,7 @@ class Wish:
             exact=_step(query.get("exact", ""), WIDTHS, 8),
             cost=_step(query.get("cost", ""), LADDER, LADDER.index(Fraction(1, 2))),
             guess={name: query.get(name, "").strip() for name in q.Guess.numbers()},
+            bought=None if registered.declaration.prevalence is not None else bought,
         )
 
     @property
@@ -213,7 +221,7 @@ class Wish:
 
     def guessed(self) -> Json:
         """Return what the rows may be like, where somebody typed it."""
-        numbers: Json = {}
+        numbers: Json = {} if self.bought is None else {"positives": self.bought[0]}
         for name, value in self.guess.items():
             if value:
                 number = _number(name, value)
@@ -317,6 +325,53 @@ def offered(service: Service, person: Person, registered: Registered, wish: Wish
     )
 
 
+def redundant(wish: Wish) -> list[str]:
+    """Return which of the questions another one answers as well."""
+    kinds = [q.find(kind) for kind in wish.ticked]
+    words = []
+    for kind in kinds:
+        section = kind.section
+        for other in kinds:
+            whole = other.holds_sections and section is not None and section.always
+            read_off = other.section is not None and other.section.joined_by == kind.kind
+            if other is not kind and (whole or read_off):
+                less = "" if whole else ", less exactly"
+                words.append(
+                    f"“{other.asks}” tells the {kind.title.replace('{k}', 'k')} as well{less}. "
+                    "Leave one of them out if that is enough."
+                )
+                break
+    return words
+
+
+@dataclass(frozen=True)
+class CountsFirst:
+    """An offer to buy the number of positive rows before anything else, at a low price."""
+
+    choice: Choice
+    price: Fraction
+    cost: int
+
+
+def counts_first(registered: Registered, wish: Wish) -> CountsFirst | None:
+    """Return what to buy first where nobody says how many rows are positive; None if somebody does.
+
+    The price is such that noise moves the number by about a fiftieth of the rows.
+    """
+    declared, rows = registered.declaration, registered.public_rows
+    known = declared.prevalence or wish.guessed().get("positives")
+    if declared.label is None or declared.classes or known:
+        return None
+    counting = [choice for choice in choices(registered) if choice.question.counts_positives]
+    may = [choice for choice in counting if choice.why_not is None]
+    if not may or wish.ticked == (may[0].kind,):
+        return None
+    needed = 200 * registered.ready().protection.rows_per_unit
+    wanted = Fraction(needed, max(rows or needed, needed // 2))
+    place = next((at for at, price in enumerate(LADDER) if price >= wanted), len(LADDER) - 1)
+    return CountsFirst(may[0], LADDER[place], place)
+
+
 def _guess_in_words(registered: Registered, wish: Wish) -> str:
     guess = evaluations.guess_of(registered, wish.guessed()).about(registered.ready().rows)
     if registered.declaration.outcome is not None:
@@ -326,11 +381,13 @@ def _guess_in_words(registered: Registered, wish: Wish) -> str:
         )
     if registered.declaration.classes:
         return f"{guess.rows:,} rows, classes of one size (a guess) and an AUC of {guess.auc:g}"
-    guessed = "a guess: one in four"
+    guessed = "nobody’s knowledge: one in four is taken"
     if registered.declaration.prevalence is not None:
         guessed = "as the custodian says"
     if wish.guess["positives"]:
         guessed = "your guess"
+    elif wish.bought is not None:
+        guessed = f"by your answer of {moment(wish.bought[1])}"
     return (
         f"{guess.rows:,} rows of which {guess.positives:,} are positive ({guessed}) and an AUC of "
         f"{guess.auc:g}"

@@ -3,7 +3,7 @@
 No row is read here. A worker checks the rows; their budget and every share of it is the ledger's.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,8 +12,9 @@ import sqlalchemy as sa
 from heldout.arguments import shown
 from heldout.data.description import Description
 from heldout.data.sql import kind_of
+from heldout.drawing.words import decimal
 from heldout.errors import ArgumentError
-from heldout.kernel import Account, Budget
+from heldout.kernel import Account, Budget, accountant
 from heldout.questions.answers import from_plain
 from heldout.server import jobs
 from heldout.server.accounts import Person
@@ -25,13 +26,15 @@ from heldout.server.declaration import (
     checked_source,
 )
 from heldout.server.service import Conflict, Forbidden, Missing, Service, checked_path_name
-from heldout.server.storage import Json, datasets, evaluations, grants, now, people
+from heldout.server.storage import Json, datasets, evaluations, grants, now, people, requests
 from heldout.server.twin import twin_csv
 
 if TYPE_CHECKING:
     from heldout.questions import Question
 
 CHECKING: Final = "A worker is looking at the rows."
+MOST_WHY: Final = 1000
+"""Characters of why somebody needs more."""
 LOOKING: Final = ("custodian", "analyst", "auditor")
 NOT_SEEN: Final = "There is no data set {} that you may see, or no share of it."
 
@@ -265,11 +268,59 @@ def change_grant(
         service.ledger.raise_budget(
             name, analyst=analyst, budget=budget_of(budget), who=person.name
         )
+        _forget_request(service, name, analyst)
     if expires is not None:
         mine = (grants.c.dataset == name) & (grants.c.analyst == analyst)
         with service.store.write() as connection:
             connection.execute(grants.update().where(mine).values(expires=expires))
     service.note(person.name, "change grant", f"{name} to {analyst}")
+
+
+# --- larger allowances ---------------------------------------------------------------------------
+
+
+def request_allowance(
+    service: Service, person: Person, name: str, *, budget: Any, why: str = ""
+) -> None:
+    """Ask the custodian for a larger allowance; a newer request takes the place of an older one."""
+    person.must_be("analyst", scope="ask")
+    share = _share(service, name, person.name)
+    wanted = budget_of(budget)
+    now_has = service.ledger.budget(Account(share.account, Budget(epsilon=1)))
+    if not accountant.covers(wanted, now_has):
+        raise ArgumentError(f"Ask for more than you have, which is {now_has}.")
+    row = {"budget": decimal(wanted.epsilon) if wanted.epsilon is not None else str(wanted.rho)}
+    row |= {"why": checked_facts(why)[:MOST_WHY]}
+    place = {"dataset": name, "analyst": person.name}
+    with service.store.write() as connection:
+        connection.execute(requests.delete().filter_by(**place))
+        connection.execute(requests.insert(), place | row | {"created": now()})
+    service.note(person.name, "ask for allowance", name)
+
+
+def allowance_request(service: Service, name: str, analyst: str) -> Json | None:
+    """Return what an analyst asked for, if that still waits."""
+    waiting = [one for one in allowance_requests(service, [name]) if one["analyst"] == analyst]
+    return waiting[0] if waiting else None
+
+
+def allowance_requests(service: Service, names: Sequence[str]) -> list[Json]:
+    """Return the requests for larger allowances of some data sets, the oldest first."""
+    query = sa.select(requests).where(requests.c.dataset.in_(names)).order_by(requests.c.created)
+    with service.store.read() as connection:
+        return [dict(row._mapping) for row in connection.execute(query)]
+
+
+def decline_request(service: Service, person: Person, name: str, *, analyst: str) -> None:
+    """Set a request aside; the allowance stays as it is."""
+    owned(service, person, name, scope="manage")
+    _forget_request(service, name, analyst)
+    service.note(person.name, "decline", f"{name} of {analyst}")
+
+
+def _forget_request(service: Service, name: str, analyst: str) -> None:
+    with service.store.write() as connection:
+        connection.execute(requests.delete().filter_by(dataset=name, analyst=analyst))
 
 
 def _check_expiry(expires: float | None) -> None:
@@ -282,6 +333,7 @@ def revoke(service: Service, person: Person, name: str, *, analyst: str) -> None
     owned(service, person, name, scope="manage")
     _share(service, name, analyst)
     service.ledger.revoke(name, analyst=analyst, who=person.name)
+    _forget_request(service, name, analyst)
     mine = (grants.c.dataset == name) & (grants.c.analyst == analyst)
     with service.store.write() as connection:
         connection.execute(grants.update().where(mine).values(revoked=now()))
@@ -334,6 +386,13 @@ def find(service: Service, name: str) -> Registered:
     if row is None:
         raise Missing(NOT_SEEN.format(shown(name)))
     return Registered.of(row)
+
+
+def declared_ranges(service: Service) -> list[tuple[float, float]]:
+    """Return where scores lie on any data set of the server: what uploads are counted against."""
+    with service.store.read() as connection:
+        rows = connection.execute(sa.select(datasets).where(datasets.c.state == "open")).all()
+    return list(dict.fromkeys(Registered.of(row).declaration.range for row in rows))
 
 
 def visible(service: Service, person: Person) -> list[Registered]:

@@ -19,13 +19,14 @@ from heldout.kernel.ledger.records import checked_name
 from heldout.models.score import declared_seconds
 from heldout.questions.answers import from_plain, plain
 from heldout.questions.base import Rival
-from heldout.server import artifacts, jobs
+from heldout.server import artifacts, fitting, jobs
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered, find, seen, share_of, visible
 from heldout.server.parts import PARTS, Part
 from heldout.server.service import Conflict, Missing, Service, secret_in
 from heldout.server.signing import answer_of, answer_page
 from heldout.server.storage import Json, boards, evaluations, new_id, now, scorings, submissions
+from heldout.server.storage import jobs as storage_jobs
 
 if TYPE_CHECKING:
     from itsdangerous import URLSafeTimedSerializer
@@ -84,11 +85,21 @@ def _serializer(service: Service) -> "URLSafeTimedSerializer":
     return URLSafeTimedSerializer(web_secret(service), salt="quote")
 
 
-def signed_quote(
-    service: Service, person: Person, dataset: str, content: Any, guess: Mapping[str, Any]
+def signed_quote(  # noqa: PLR0917
+    service: Service,
+    person: Person,
+    dataset: str,
+    content: Any,
+    guess: Mapping[str, Any],
+    models: Sequence[str] = (),
 ) -> Json:
-    """Return a quote as JSON, and the text that stands for it: for one person, for a while."""
+    """Return a quote as JSON, and the text that stands for it: for one person, for a while.
+
+    With the models that it is meant for, those that do not fit are refused, and notes say what
+    else to know of them.
+    """
     person.must_be("analyst", scope="ask")
+    notes = fit(service, person, dataset, models)
     quoted = {"dataset": dataset} | quote(service, person, dataset, content, guess).as_dict()
     agreed = {
         "person": person.name,
@@ -97,7 +108,17 @@ def signed_quote(
         "loss": quoted["loss"],
     }
     text = _serializer(service).dumps(agreed)
-    return quoted | {"quote": text, "valid_seconds": service.settings.quote_seconds}
+    valid = service.settings.quote_seconds
+    return quoted | {"quote": text, "valid_seconds": valid, "notes": notes}
+
+
+def fit(service: Service, person: Person, dataset: str, models: Sequence[str]) -> list[str]:
+    """Refuse models that do not go with a data set; return what else to know of them."""
+    registered = seen(service, person, dataset)
+    brought = [usable(service, person, model) for model in models]
+    for model in brought:
+        fitting.check(registered, model)
+    return [note for model in brought for note in fitting.notes(registered, model)]
 
 
 def agreed_quote(service: Service, person: Person, text: str) -> Json:
@@ -250,8 +271,7 @@ def submit(
     service.ledger.check(account, priced.event)
     brought = [usable(service, person, one) for one in (artifact, rival) if one]
     for model in brought:
-        if model.found:
-            registered.declaration.check_model(model.found)
+        fitting.check(registered, model)
     row: Json = {
         "id": new_id(),
         "owner": person.name,
@@ -459,6 +479,7 @@ def public(service: Service, row: sa.Row[Any], *, answers: bool = True) -> Json:
         "state": row.state if done else "waiting",
         "words": row.words if done else "It waits for a worker, or for its tick.",
         "queue_place": 0 if done else _place(service, row),
+        "expected": None if done else expected(service, row),
         "finished": row.visible if done else None,
         "receipt": None,
         "answers": None,
@@ -489,6 +510,45 @@ def _place(service: Service, row: sa.Row[Any]) -> int:
     with service.store.read() as connection:
         own = sum(int(row[1]) for row in connection.execute(before.group_by(evaluations.c.owner)))
         return own + sum(min(int(row[1]), own + 1) for row in connection.execute(others))
+
+
+def expected(service: Service, row: sa.Row[Any]) -> float | None:
+    """Return when the answer appears if nothing takes longer than its tick; None in the queue.
+
+    By when a worker took it up, which is a tick, and by public figures.
+    """
+    job, first = storage_jobs.alias("job"), storage_jobs.alias("first")
+    query = sa.select(job.c.state, job.c.begun, first.c.state, first.c.begun)
+    query = query.join_from(job, first, job.c.after == first.c.id, isouter=True)
+    with service.store.read() as connection:
+        mine = query.where(job.c.kind == "evaluate", job.c.subject == row.id)
+        known = connection.execute(mine).first()
+    registered = find(service, row.dataset)
+    tick = tick_of(service, registered)
+    if known is None:
+        return None
+    state, begun, before, scoring = known
+    if state == "running":
+        start = begun
+    elif before == "running":
+        start = scoring + scoring_tick(service, registered)
+    else:
+        return None
+    step = service.settings.tick
+    return float(math.ceil((start + 2 * tick) / step) * step)
+
+
+def positives_bought(service: Service, person: Person, dataset: str) -> tuple[int, float] | None:
+    """Return how many rows are positive by a person's newest answer that tells it, and when."""
+    for row in history(service, person, dataset):
+        kinds = [q.find(question["question"]) for question in row.questions]
+        if row.state != "answered" or not is_visible(row):
+            continue
+        for kind, release in zip(kinds, releases(row), strict=True):
+            count = kind.positives_in(release)
+            if count is not None and row.revision == find(service, dataset).revision:
+                return count, row.created
+    return None
 
 
 def releases(row: sa.Row[Any]) -> tuple[Any, ...]:

@@ -29,7 +29,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON server_grants TO heldout_web;
 GRANT SELECT ON server_grants TO heldout_worker;
 GRANT SELECT, INSERT ON server_log TO heldout_web;
 GRANT SELECT, INSERT, UPDATE ON server_datasets TO heldout_web;
-GRANT SELECT, INSERT, UPDATE, DELETE ON server_drafts TO heldout_web;
+GRANT SELECT, INSERT, UPDATE, DELETE ON server_drafts, server_requests TO heldout_web;
 GRANT SELECT, UPDATE (state, words, offered, columns) ON server_drafts TO heldout_worker;
 GRANT SELECT, UPDATE (state, words, about) ON server_datasets TO heldout_worker;
 GRANT SELECT, INSERT ON server_artifacts, server_scorings, server_boards TO heldout_web;
@@ -46,7 +46,15 @@ GRANT INSERT, UPDATE ON server_receipts TO heldout_worker;
 GRANT SELECT ON server_workers TO heldout_web;
 GRANT SELECT, INSERT, UPDATE, DELETE ON server_workers TO heldout_worker;
 GRANT USAGE ON SEQUENCE server_jobs_id_seq TO heldout_web, heldout_worker;
-GRANT USAGE ON SEQUENCE server_log_id_seq TO heldout_web;
+GRANT USAGE ON SEQUENCE server_log_id_seq TO heldout_web, heldout_worker;
+-- A worker writes down what it deleted by age, and nothing in anybody's name.
+GRANT INSERT ON server_log TO heldout_worker;
+ALTER TABLE server_log ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS web_writes ON server_log;
+CREATE POLICY web_writes ON server_log TO heldout_web USING (true) WITH CHECK (true);
+DROP POLICY IF EXISTS worker_deletes ON server_log;
+CREATE POLICY worker_deletes ON server_log FOR INSERT TO heldout_worker
+  WITH CHECK (action = 'retention' AND person IS NULL);
 
 -- The web asks, and answers nothing.
 ALTER TABLE server_evaluations ENABLE ROW LEVEL SECURITY;

@@ -10,7 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from heldout.arguments import shown
 from heldout.data import Dataset, PrivateTable, sql
 from heldout.data.regression_table import RegressionTable
 from heldout.data.table import People
@@ -18,12 +17,13 @@ from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, UnreadableTable
 from heldout.models import load, score
 from heldout.models.score import local_engine
-from heldout.server import sources
+from heldout.server import fitting, sources
 from heldout.server.datasets import Registered
 from heldout.server.declaration import ROW_NUMBER, SCORE, Declaration
 from heldout.server.evaluations import RIVAL
 from heldout.server.parts import Part
 from heldout.server.settings import Settings
+from heldout.server.vault import Vault
 
 BATCH = 2**16
 MOST_OPEN = 8
@@ -55,13 +55,19 @@ def forget_scores(private: Path, artifact: str) -> None:
         file.unlink(missing_ok=True)
 
 
+def files_about(private: Path, name: str) -> Iterator[Path]:
+    """Yield the copies of a data set's rows, and all scores on them."""
+    for kind in ("rows", "scores"):
+        yield from private.glob(f"{kind}-{_short(name)}-*.parquet")
+
+
 def _short(name: str) -> str:
     import hashlib
 
     return hashlib.sha256(name.encode()).hexdigest()[:20]
 
 
-def copy_rows(registered: Registered, *, settings: Settings) -> Path:
+def copy_rows(registered: Registered, *, settings: Settings, vault: Vault) -> Path:
     """Copy the declared columns of the rows to this worker's private folder."""
     declared = registered.declaration
     engine = local_engine(sources.source_of(registered.source, settings), schema=declared.types)
@@ -88,42 +94,20 @@ def copy_rows(registered: Registered, *, settings: Settings) -> Path:
         listed = f"row_number() OVER () AS {ROW_NUMBER}, {listed}"
     statement = f"SELECT {listed} FROM {engine.source} AS held"
     path = snapshot_file(settings.private, registered.name, registered.revision)
-    _written(path, engine.batches(statement, rows=BATCH))
+    vault.write(path, engine.batches(statement, rows=BATCH))
     if engine.has_changed():
         path.unlink(missing_ok=True)
         raise UnreadableTable("The rows changed while they were copied. Register them again.")
     return path
 
 
-def _written(path: Path, batches: Iterator[Any]) -> None:
-    """Return a Parquet file that appears whole or not at all, and that nobody else may read."""
-    import pyarrow.parquet
-
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    partial.unlink(missing_ok=True)
-    os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    writer = None
-    try:
-        for batch in batches:
-            writer = writer or pyarrow.parquet.ParquetWriter(partial, batch.schema)
-            writer.write_batch(batch)
-        if writer is None:
-            raise UnreadableTable("The table has no row.")
-        writer.close()
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def validate(registered: Registered, path: Path) -> list[PrivateTable]:
+def validate(registered: Registered, path: Path, *, vault: Vault) -> list[PrivateTable]:
     """Return the rows as everything that was declared, those of models first.
 
     Every rule is looked at; the score of each row says nothing.
     """
-    import pyarrow.parquet
-
     declared = registered.declaration
-    table = pyarrow.parquet.read_table(path)
+    table = vault.read(path)
     tables = [] if declared.target is None else [_with_no_score(registered, table)]
     facts = _facts(declared, registered.name)
     return tables + [part.open(table, declared, facts) for part in declared.parts.values()]
@@ -142,7 +126,7 @@ def _with_no_score(registered: Registered, table: Any) -> PrivateTable:
     return _private(relation.to_arrow_table(), registered.name, declared)
 
 
-def people_of(declared: Declaration, path: Path) -> People | None:
+def people_of(declared: Declaration, path: Path, *, vault: Vault) -> People | None:
     """Return who is in the rows, for the ledger to compare with other accounts.
 
     None where nothing tells: no column names a row or a person, or what does merely numbers them.
@@ -150,35 +134,42 @@ def people_of(declared: Declaration, path: Path) -> People | None:
     if not declared.may_be_refreshed:
         return None
     key = None if declared.unit is not None else declared.row_key
-    people = People(path, unit=declared.unit, row_key=key)
+    people = People(vault.source(path), unit=declared.unit, row_key=key)
     return None if people.are_numbered() else people
 
 
 def score_rows(
-    registered: Registered, artifact: Any, file: Path, *, private: Path, seconds_per_row: float
+    registered: Registered,
+    artifact: Any,
+    file: Path,
+    *,
+    private: Path,
+    vault: Vault,
+    seconds_per_row: float,
 ) -> None:
     """Score all rows with what an analyst brought, in isolation, and keep the scores."""
-    rows = snapshot_file(private, registered.name, registered.revision)
+    rows = vault.source(snapshot_file(private, registered.name, registered.revision))
     wanted = scores_file(private, registered.name, registered.revision, artifact.id)
     scored = wanted.with_suffix(f".{os.getpid()}.scored.parquet")
     scored.unlink(missing_ok=True)
+    out = None if vault.seals else scored  # nothing is written in the clear, not even for a while
     declared = registered.declaration
     try:
         if artifact.kind == "predictions":
             from heldout.models.predictions import join_predictions
 
-            join_predictions(
+            joined = join_predictions(
                 file,
                 rows,
                 row_key=declared.key_column,
                 lowest=declared.unsent_score,
                 score_range=declared.range,
                 into=_outputs(declared, artifact.found or {}) or SCORE,
-                out=scored,
+                out=out,
             )
         else:
             model = load(file)
-            score(
+            joined = score(
                 model,
                 rows,
                 features=_features(model, registered, artifact.features),
@@ -188,14 +179,12 @@ def score_rows(
                 column=_outputs(declared, {"scores": model.width, "classes": model.classes})
                 or (None if model.width < 3 else 1),
                 seconds_per_row=seconds_per_row,
-                out=scored,
+                out=out,
             )
-        engine = local_engine(scored, schema=None)
+        engine = local_engine(scored if out is not None else joined.to_arrow(), schema=None)
         listed = ", ".join(map(sql.column, [*declared.own_columns, *declared.scores]))
-        _written(
-            wanted,
-            engine.batches(f"SELECT {listed} FROM {engine.source} AS held", rows=BATCH),
-        )
+        statement = f"SELECT {listed} FROM {engine.source} AS held"
+        vault.write(wanted, engine.batches(statement, rows=BATCH))
     finally:
         scored.unlink(missing_ok=True)
 
@@ -209,36 +198,22 @@ def _outputs(declared: Declaration, described: Mapping[str, Any]) -> dict[str, i
 
 
 def _features(model: Any, registered: Registered, listed: Sequence[str] | None) -> list[str] | None:
-    """Return the columns of a model's inputs: as the analyst says, by name, or in their order."""
-    allowed = registered.features
-    if listed is not None:
-        unknown = [name for name in listed if name not in allowed]
-        if unknown:
-            raise ArgumentError(f"{shown(unknown[0])} is no feature of this data set.")
-        return list(listed)
-    named = [column.name for column in model.inputs]
-    unknown = [name for name in named if name not in allowed]
-    if not unknown:
-        return None
-    if len(model.inputs) == 1 and model.inputs[0].width == len(allowed):
-        return list(allowed)
-    raise ArgumentError(
-        f"The model asks for {shown(unknown[0])}, which is no feature of this data set. Features: "
-        f"{', '.join(map(shown, list(allowed)[:20]))}."
-    )
+    """Return the columns of a model's inputs; None where they have the names of columns."""
+    inputs = [{"name": field.name, "width": field.width} for field in model.inputs]
+    return fitting.columns_for(registered, inputs, listed)
 
 
 @lru_cache(maxsize=MOST_OPEN)
-def _open_scored(name: str, declaration: str, scores: Path, rival: Path | None) -> PrivateTable:
+def _open_scored(
+    name: str, declaration: str, scores: Path, rival: Path | None, vault: Vault
+) -> PrivateTable:
     import json
 
-    import pyarrow.parquet
-
     declared = Declaration.of(json.loads(declaration))
-    table = pyarrow.parquet.read_table(scores)
+    table = vault.read(scores)
     if rival is not None:
         keys = [declared.key_column]
-        other = pyarrow.parquet.read_table(rival, columns=[*keys, SCORE])
+        other = vault.read(rival, columns=[*keys, SCORE])
         table = table.join(other.rename_columns([*keys, RIVAL]), keys=keys, join_type="inner")
     if declared.row_key is None:  # which of a person's rows count is then a matter of their order
         table = table.sort_by(ROW_NUMBER)
@@ -246,7 +221,7 @@ def _open_scored(name: str, declaration: str, scores: Path, rival: Path | None) 
 
 
 def open_scored(
-    registered: Registered, *, private: Path, artifact: str, rival: str | None
+    registered: Registered, *, private: Path, vault: Vault, artifact: str, rival: str | None
 ) -> PrivateTable:
     """Return the rows with a model's scores, validated; kept open for the next question."""
     import json
@@ -257,16 +232,14 @@ def open_scored(
     ]
     assert files[0] is not None
     text = json.dumps(registered.declaration.content, sort_keys=True)
-    return _open_scored(registered.name, text, files[0], files[1])
+    return _open_scored(registered.name, text, files[0], files[1], vault)
 
 
-def open_part(registered: Registered, part: Part, *, private: Path) -> PrivateTable:
+def open_part(registered: Registered, part: Part, *, private: Path, vault: Vault) -> PrivateTable:
     """Return the rows as a kind of rows that no model goes with."""
-    import pyarrow.parquet
-
     declared = registered.declaration
     path = snapshot_file(private, registered.name, registered.revision)
-    return part.open(pyarrow.parquet.read_table(path), declared, _facts(declared, registered.name))
+    return part.open(vault.read(path), declared, _facts(declared, registered.name))
 
 
 def _facts(declared: Declaration, name: str) -> dict[str, Any]:

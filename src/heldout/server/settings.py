@@ -118,6 +118,24 @@ class Settings:
         None, "Token for `/metrics`; without one there is no such page", secret=True
     )
 
+    rows_key: str | None = setting(
+        None,
+        "Key under which workers encrypt their copies of rows and scores, as `heldout server key` "
+        "prints it; of several the first encrypts",
+        secret=True,
+    )
+    keep_models: float | None = setting(
+        None, "Days without a question after which a model is deleted"
+    )
+    keep_scores: float | None = setting(
+        None, "Days without a question after which scores are deleted; they are made again"
+    )
+    keep_answers: float | None = setting(
+        None, "Days after which an answer is deleted; its booking and receipt stay"
+    )
+    keep_rows: float | None = setting(
+        None, "Days after which the copy of the rows of a closed data set is deleted"
+    )
     second_factor: tuple[str, ...] = setting(
         (), "Roles that must set up a second factor before anything else, such as administrator"
     )

@@ -60,9 +60,13 @@ DONE: Final = {
     "revoked": "The allowance is revoked. Whatever waited is refused, and charged nothing.",
     "raised": "The budget is raised.",
     "closed": "The data set is closed.",
+    "requested": "Sent. The custodian sees your request beside the allowances.",
+    "declined": "The request is set aside. The allowance stays as it is.",
+    "renamed": "The model is renamed. Answers that were signed before keep the name of then.",
     "registered": "Sent. A worker checks the rows against what you declared.",
     "password": "The password is set. All other sessions and all tokens of yours have ended.",
     "token": "The token is revoked, and every one that was made by it.",
+    "known": "You sent this very file before: it is stored and scored once.",
     "factor": "The second factor is removed.",
     "reset": "The second factor is removed, and all sessions and tokens of this person ended.",
     "disconnected": "This person no longer signs in through the provider. Make a link for them.",
@@ -251,6 +255,15 @@ def date_input(time: float | None) -> str:
     return "" if time is None else datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
 
 
+def clock(moment: float) -> str:
+    """Return the time of day.
+
+    >>> clock(3661)
+    '01:01:01'
+    """
+    return datetime.fromtimestamp(moment, UTC).strftime("%H:%M:%S")
+
+
 def state_words(state: str) -> str:
     return {"checking": "being checked"}.get(state, state)
 
@@ -258,15 +271,28 @@ def state_words(state: str) -> str:
 # --- pages ---------------------------------------------------------------------------------------
 
 
+LINK: Final = re.compile(r"""((?:href|src|action|formaction|hx-[a-z]+)=")/""")
+
+
 @cache
-def _templates() -> "Environment":
+def _templates(root: str) -> "Environment":
+    """Return the pages' templates; every link of theirs begins with the server's sub-path."""
     from jinja2 import ChoiceLoader, PackageLoader
+    from jinja2.ext import Extension
+
+    class SubPath(Extension):
+        """Puts the sub-path before each link that a template writes."""
+
+        def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+            return LINK.sub(r"\1{{ root }}/", source)
 
     loaders = [PackageLoader("heldout.server", "pages"), PackageLoader("heldout.drawing")]
     templates = environment(ChoiceLoader(loaders))
-    for function in (allowance, date_input, decimal, kilobytes, moment, price, state_words):
+    templates.add_extension(SubPath)
+    templates.globals["root"] = root
+    for function in (allowance, clock, date_input, decimal, kilobytes, moment, price, state_words):
         templates.globals[function.__name__] = function
-    templates.globals["static"] = _static_names()
+    templates.globals["static"] = {name: root + at for name, at in _static_names().items()}
     templates.filters["decimal"] = decimal
     return templates
 
@@ -295,7 +321,7 @@ def page(
     if not anchor:
         anchor, fresh = secrets.token_urlsafe(16), True
     text = (
-        _templates()
+        _templates(service_of(request).settings.root)
         .get_template(template)
         .render(
             {
@@ -346,11 +372,11 @@ def wrong(request: Request, status: int, words: str) -> Response:
     return page(request, "wrong.html", status=status, title=title, words=words)
 
 
-def stopped(status: int, words: str) -> HTMLResponse:
+def stopped(status: int, words: str, *, root: str = "") -> HTMLResponse:
     """Return what went wrong before anybody was asked for, as a page that needs no database."""
     nobody = {"person": None, "navigation": (), "here": "", "done": None, "wrong": None}
     content = nobody | {"title": TITLES[status], "words": words, "year": datetime.now(UTC).year}
-    return HTMLResponse(_templates().get_template("wrong.html").render(content), status)
+    return HTMLResponse(_templates(root).get_template("wrong.html").render(content), status)
 
 
 def inside(address: str) -> str:

@@ -116,6 +116,14 @@ grants = _table(
     _when("revoked", nullable=True),
     _when("created"),
 )
+requests = _table(
+    "requests",  # for a larger allowance
+    _text("dataset", primary_key=True),
+    _text("analyst", primary_key=True),
+    _text("budget"),
+    _text("why"),
+    _when("created"),
+)
 artifacts = _table(
     "artifacts",
     _text("id", primary_key=True),
@@ -155,7 +163,7 @@ evaluations = _table(
     _text("key"),
     _text("digest"),
     sa.Column("price", sa.JSON, nullable=False),
-    _text("state"),  # "waiting", "booking", "answered", "refused", "lost", "cancelled"
+    _text("state"),  # "waiting", "booking", "answered", "expired", "refused", "lost", ...
     _text("words"),
     sa.Column("statement", sa.JSON, nullable=True),
     _when("created"),

@@ -2,7 +2,7 @@
 
 import secrets
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -11,7 +11,7 @@ from pydantic import Field, WithJsonSchema
 
 from heldout import questions as q
 from heldout.errors import ArgumentError
-from heldout.server import artifacts, asking, comparing, datasets, evaluations
+from heldout.server import artifacts, asking, comparing, datasets, evaluations, fitting
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered
 from heldout.server.evaluations import MOST_QUESTIONS
@@ -49,6 +49,8 @@ class NewQuote(Body):
     dataset: str
     questions: Questions
     guess: Json = Field(default_factory=dict)
+    artifact: str | None = None
+    rival: str | None = None
 
 
 class NewEvaluation(Body):
@@ -76,7 +78,10 @@ def question_schemas() -> dict[str, Json]:
 @api.post("/quotes")
 def quote(service: Serving, person: Caller, body: NewQuote) -> Json:
     """The exact price and the half-widths to expect; signed, and good for a while."""
-    return evaluations.signed_quote(service, person, body.dataset, body.questions, body.guess)
+    models = [model for model in (body.artifact, body.rival) if model is not None]
+    return evaluations.signed_quote(
+        service, person, body.dataset, body.questions, body.guess, models
+    )
 
 
 @api.post("/evaluations", status_code=202)
@@ -168,7 +173,8 @@ def ask(service: Serving, request: Request, person: Analyst, name: str) -> Respo
     """
     registered = datasets.seen(service, person, name)
     registered.ready()
-    wish = asking.Wish.of(request.query_params, registered)
+    bought = evaluations.positives_bought(service, person, name)
+    wish = asking.Wish.of(request.query_params, registered, bought)
     part = "hx-request" in request.headers
     offer, wrong = None, None
     if part or "by" in request.query_params:
@@ -200,8 +206,34 @@ def _asking(
         "ladder": asking.LADDER,
         "widths": [f"{width:g}" for width in asking.widths_of(registered)],
         "mine": mine,
-        "missing": _missing(wish, [model["id"] for model in mine]),
+        "missing": _missing(wish, [model["id"] for model in mine])
+        or _misfit(service, person, registered, wish),
+        "notes": _notes(service, person, registered, wish),
+        "counts_first": asking.counts_first(registered, wish),
+        "asked_for": datasets.allowance_request(service, registered.name, person.name),
     }
+
+
+def _models(service: Service, person: Person, wish: asking.Wish) -> list[Any]:
+    """Return the artefacts that a wish is about."""
+    chosen = [wish.artifact if wish.takes_model else "", wish.rival if wish.compares else ""]
+    known = {model["id"] for model in artifacts.mine(service, person)}
+    return [artifacts.find(service, person, model) for model in chosen if model in known]
+
+
+def _misfit(service: Service, person: Person, registered: Registered, wish: asking.Wish) -> str:
+    """Return why a chosen model does not go with the data set; empty if it does."""
+    reasons = (fitting.why_not(registered, model) for model in _models(service, person, wish))
+    return next(filter(None, reasons), "")
+
+
+def _notes(
+    service: Service, person: Person, registered: Registered, wish: asking.Wish
+) -> list[str]:
+    """Return what to know before paying: of the models, and of questions that tell the same."""
+    models = _models(service, person, wish)
+    notes = [note for model in models for note in fitting.notes(registered, model)]
+    return notes + asking.redundant(wish)
 
 
 def _missing(wish: asking.Wish, mine: list[str]) -> str:
@@ -224,7 +256,8 @@ def confirm(service: Serving, request: Request, person: Analyst, name: str) -> R
     """The price and what will be left, before anything is bought."""
     registered = datasets.seen(service, person, name)
     registered.ready()
-    wish = asking.Wish.of(request.query_params, registered)
+    bought = evaluations.positives_bought(service, person, name)
+    wish = asking.Wish.of(request.query_params, registered, bought)
     try:
         offer = asking.offered(service, person, registered, wish)
         content = _asking(service, person, registered, wish, offer)
@@ -261,8 +294,13 @@ def pay(service: Serving, posted: Posted) -> Response:
 
 
 @pages.get("/evaluations/{identity}")
-def evaluation(
-    service: Serving, request: Request, person: Signed, identity: str, place: int | None = None
+def evaluation(  # noqa: PLR0917  the framework passes them by name
+    service: Serving,
+    request: Request,
+    person: Signed,
+    identity: str,
+    place: int | None = None,
+    due: float | None = None,
 ) -> Response:
     """Its state while it waits; its answer when it is there. A page that looks again says what
     place in the queue it shows, and is sent nothing until there is something new."""
@@ -271,7 +309,7 @@ def evaluation(
     if request.headers.get("hx-request"):
         if shown["state"] != "waiting":
             return Response(status_code=204, headers={"HX-Refresh": "true"})
-        if shown["queue_place"] == place:
+        if (shown["queue_place"], shown["expected"]) == (place, due):
             return Response(status_code=204)
         return page(request, "state_evaluation.html", found=shown)
     blocks: tuple[comparing.Block, ...] = ()

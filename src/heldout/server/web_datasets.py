@@ -23,7 +23,7 @@ from heldout.server.gate import (
     after_wait,
 )
 from heldout.server.service import Service
-from heldout.server.site import Order, Sent, Signed, page, redirect
+from heldout.server.site import Order, Posted, Sent, Signed, page, redirect
 from heldout.server.storage import Json
 
 api = APIRouter(prefix="/api/v1/datasets", responses=PROBLEMS)
@@ -50,6 +50,13 @@ class NewGrant(Body):
     analyst: str
     budget: Amount
     expires: float | None = None
+
+
+class NewRequest(Body):
+    """A larger allowance in all, and what for."""
+
+    budget: Amount
+    why: str = ""
 
 
 class Change(Body):
@@ -145,6 +152,13 @@ def grant(service: Serving, person: Caller, name: str, body: NewGrant) -> list[J
     return datasets.shares(service, name)
 
 
+@api.post("/{name}/request", status_code=201)
+def request_allowance(service: Serving, person: Caller, name: str, body: NewRequest) -> Json:
+    """Ask the custodian for a larger allowance; whoever has one."""
+    datasets.request_allowance(service, person, name, **body.model_dump())
+    return datasets.allowance_request(service, name, person.name) or {}
+
+
 @api.patch("/{name}/grants/{analyst}")
 def change_grant(
     service: Serving, person: Caller, name: str, analyst: str, body: Change
@@ -188,7 +202,8 @@ def _show(
         "names": artifacts.names(service, [one["artifact"] for one in recent]),
     }
     if person.role == "analyst":
-        return page(request, "dataset.html", why=why, **content)
+        asked_for = datasets.allowance_request(service, name, person.name)
+        return page(request, "dataset.html", why=why, asked_for=asked_for, **content)
     has_account = registered.state in ("open", "closed")
     shares = datasets.shares(service, name) if has_account else []
     lines = books.bookings(service, person, name) if has_account else []
@@ -205,6 +220,7 @@ def _show(
         wrong=wrong,
         mine=registered.owner == person.name,
         shares=shares,
+        requests=datasets.allowance_requests(service, [name]),
         analysts=analysts if person.role == "custodian" else [],
         spent=books.spending(service, lines),
         **content,
@@ -244,6 +260,25 @@ def change_page(
     return _do(service, request, order, name, "changed", lambda: datasets.change_grant(
         service, order.person, name, analyst=analyst, budget=order.text("budget") or None,
         expires=_day(order.text("expires")),
+    ))  # fmt: skip
+
+
+@pages.post("/datasets/{name}/request")
+def request_page(service: Serving, posted: Posted, name: str) -> Response:
+    """Ask the custodian for a larger allowance."""
+    person = posted.person
+    budget, why = posted.text("budget"), posted.text("why")
+    datasets.request_allowance(service, person, name, budget=budget, why=why)
+    return redirect(f"/datasets/{name}?done=requested")
+
+
+@pages.post("/datasets/{name}/grants/{analyst}/decline")
+def decline_page(
+    service: Serving, request: Request, order: Order, name: str, analyst: str
+) -> Response:
+    """Set a request for more aside."""
+    return _do(service, request, order, name, "declined", lambda: datasets.decline_request(
+        service, order.person, name, analyst=analyst
     ))  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from heldout.server import artifacts, datasets, evaluations
 from heldout.server.accounts import Person
 from heldout.server.gate import (
     PROBLEMS,
+    Body,
     Caller,
     Serving,
     Wait,
@@ -91,6 +92,19 @@ async def show_artifact(
     return await _looked_at(service, person, identity, prefer)
 
 
+class Rename(Body):
+    """A new name of an artefact."""
+
+    name: str
+
+
+@api.patch("/artifacts/{identity}")
+def rename_artifact(service: Serving, person: Caller, identity: str, body: Rename) -> Json:
+    """Give an own artefact another name; what was signed keeps the one that it had then."""
+    artifacts.rename(service, person, identity, body.name)
+    return artifacts.public(artifacts.find(service, person, identity))
+
+
 @api.delete("/artifacts/{identity}", status_code=204)
 def delete_artifact(service: Serving, person: Caller, identity: str) -> None:
     """Forget an artefact and its scores; one that waits to be checked is cancelled by it."""
@@ -133,12 +147,20 @@ async def submit(service: Serving, request: Request, person: Analyst) -> Respons
     except HeldoutError as error:
         mine = await run_in_threadpool(artifacts.mine, service, person)
         return page(request, "models.html", status=status_of(error), mine=mine, wrong=str(error))
-    return redirect(f"/artifacts/{identity}")
+    known = "" if identity == arriving.id else "?done=known"
+    return redirect(f"/artifacts/{identity}{known}")
 
 
 async def _pieces(file: UploadFile) -> AsyncIterator[bytes]:
     while piece := await file.read(PIECE):
         yield piece
+
+
+@pages.post("/artifacts/{identity}/rename")
+def rename(service: Serving, posted: Posted, identity: str) -> Response:
+    """Give a model another name."""
+    artifacts.rename(service, posted.person, identity, posted.text("name"))
+    return redirect(f"/artifacts/{identity}?done=renamed")
 
 
 @pages.post("/artifacts/{identity}/delete")

@@ -29,10 +29,17 @@ from heldout.models import load
 from heldout.questions.answers import plain
 from heldout.questions.boards import Board, BoardEnded
 from heldout.questions.session import PrivateSession
-from heldout.server import artifacts, books, drafts, jobs, rows, sources
+from heldout.server import artifacts, books, drafts, fitting, jobs, retention, rows, sources
 from heldout.server.accounts import Person
 from heldout.server.boards import Posted, find_board
-from heldout.server.datasets import Registered, check_there, find, has_share, share_of
+from heldout.server.datasets import (
+    Registered,
+    check_there,
+    declared_ranges,
+    find,
+    has_share,
+    share_of,
+)
 from heldout.server.evaluations import (
     UNPAID,
     evaluated_part,
@@ -44,9 +51,18 @@ from heldout.server.evaluations import (
 from heldout.server.jobs import Job
 from heldout.server.service import Conflict, Service, TooLarge, print_line
 from heldout.server.signing import Signer, canonical
-from heldout.server.storage import Json, datasets, evaluations, scorings, submissions, wait_until
+from heldout.server.storage import (
+    Json,
+    datasets,
+    evaluations,
+    now,
+    scorings,
+    submissions,
+    wait_until,
+)
 from heldout.server.storage import artifacts as artifact_table
 from heldout.server.storage import boards as board_table
+from heldout.server.vault import private_copies
 from heldout.server.workers import Signs
 
 SHORTEST, LONGEST = 0.01, 0.2
@@ -84,6 +100,7 @@ class Worker:
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         self.signer = Signer.of(service.settings.folder)
         self.signs = Signs(service.store, self.name)
+        self._swept = 0
         self._sessions: dict[tuple[Any, ...], PrivateSession] = {}
         self._handlers: dict[str, Callable[[Job], float]] = {
             "survey": self._survey,
@@ -96,7 +113,15 @@ class Worker:
             "forget": self._forget,
             "open-board": self._open_board,
             "judge": self._judge,
+            "sweep": self._sweep,
         }
+
+    def sweep_daily(self) -> None:
+        """Ask for a sweep, once a day, where there are rules."""
+        today = int(now() // retention.DAY)
+        if retention.is_wanted(self.service) and self._swept != today:
+            retention.enqueue(self.service)
+            self._swept = today
 
     def step(self) -> bool:
         """Do one job, if there is one; whatever fails in it leaves the next one alone."""
@@ -235,11 +260,11 @@ class Worker:
         if registered.state != "checking" or registered.revision != int(revision):
             return job.begun
         ledger = self.service.ledger
-        path = rows.copy_rows(registered, settings=self.service.settings)
-        tables = rows.validate(registered, path)
+        path = rows.copy_rows(registered, settings=self.service.settings, vault=self.service.vault)
+        tables = rows.validate(registered, path, vault=self.service.vault)
         by, words = ledger.registered_by(name), "Analysts with an allowance may ask."
         if by is None:
-            people = rows.people_of(registered.declaration, path)
+            people = rows.people_of(registered.declaration, path, vault=self.service.vault)
             words += "" if people is not None else f" {NOT_COMPARED}"
             ledger.register(
                 name,
@@ -283,6 +308,7 @@ class Worker:
             sent = read_predictions(file, out=out, most_rows=most)
             copied = out.stat().st_size
             described: Json = {"row_wise": True, "kind": "predictions"}
+            described["sent"] = fitting.sent_scores(out, declared_ranges(self.service))
             if len(sent.names) > 1:
                 described |= {"scores": len(sent.names), "classes": list(sent.names)}
             state, words = "ready", "Predictions by row key; each belongs to one row."
@@ -327,6 +353,7 @@ class Worker:
                     row,
                     place(self.service, row),
                     private=self.service.settings.private,
+                    vault=self.service.vault,
                     seconds_per_row=self.service.settings.seconds_per_row,
                 )
             except ScoringFailed:  # one bit, of the machine and perhaps of the rows: docs say so
@@ -336,6 +363,12 @@ class Worker:
         with self.service.store.write() as connection:
             _set_scoring(connection, job, state="ready", words="", visible=end)
         return end
+
+    def _sweep(self, job: Job) -> float:
+        """Delete what is older than the rules allow; once a day."""
+        for words in retention.sweep(self.service):
+            print_line("retention", deleted=words)
+        return job.begun
 
     # --- evaluations -----------------------------------------------------------------------------
 
@@ -433,7 +466,12 @@ class Worker:
         """Return a session of this analyst on these scores; it stays open for the next question."""
         part = evaluated_part(registered, questions)
         if part is not None:
-            table = rows.open_part(registered, part, private=self.service.settings.private)
+            table = rows.open_part(
+                registered,
+                part,
+                private=self.service.settings.private,
+                vault=self.service.vault,
+            )
             return PrivateSession(
                 table, ledger=self.service.ledger, account=registered.name, analyst=row.owner
             )
@@ -449,7 +487,13 @@ class Worker:
 
     def _open(self, registered: Registered, artifact: str, rival: str | None) -> PrivateTable:
         private = self.service.settings.private
-        return rows.open_scored(registered, private=private, artifact=artifact, rival=rival)
+        return rows.open_scored(
+            registered,
+            private=private,
+            vault=self.service.vault,
+            artifact=artifact,
+            rival=rival,
+        )
 
     def _scorings(self, models: list[str], dataset: str, revision: int) -> list[sa.Row[Any]]:
         which = scorings.c.artifact.in_(models) & (scorings.c.dataset == dataset)
@@ -584,10 +628,13 @@ def run(
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: ended.set())
     worker, pause, due = Worker(service), SHORTEST, 0.0
+    retention.tidy(service)
+    service.vault.seal(private_copies(service.settings))
     while not ended.is_set() and not (alone is not None and alone()):
         try:
             if time.monotonic() >= due:
                 worker.signs.give()
+                worker.sweep_daily()
                 due = time.monotonic() + service.settings.lease / 3
             busy = worker.step()
         except sa.exc.OperationalError:  # the database is away for a moment

@@ -14,12 +14,12 @@ from heldout.kernel import Budget, Ledger, price
 from heldout.questions.features.selection import (
     BASELINES,
     METHODS,
-    SPURIOUS,
     clusters,
     plan_selection,
 )
 from heldout.questions.features.selector import select_from
 from heldout.questions.features.statistics import SCORES, FeatureCounts, FeatureScores
+from heldout.questions.features.tuned import SPURIOUS
 from heldout.questions.session import PrivateSession
 
 FEATURES, ROWS = 30, 400

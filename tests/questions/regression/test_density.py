@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from heldout.intervals.joint import simplex, whole_numbers
 from heldout.questions.regression.table import (
     laplace_deviation,
     overlaps,
-    simplex,
     smoothed,
-    whole_numbers,
 )
 from heldout.regression import ResidualTable
 

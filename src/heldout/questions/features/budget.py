@@ -10,13 +10,13 @@ from fractions import Fraction
 
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Protection
+from heldout.questions.features.tuned import FEW_WORDS, PLAIN_ODDS, PLAIN_TO_SEE, TABLE
 
 __all__ = [
     "LATEST",
     "ORDER_DRAWN",
     "PAPER_SPLITS",
     "RULES",
-    "TABLE",
     "Rules",
     "Shares",
     "features_to_take",
@@ -25,11 +25,6 @@ __all__ = [
     "shares_for",
 ]
 
-GUESSED_ROWS = 4096
-TABLE = 256
-"""At most so many features are those of a table, more are those of texts."""
-FEW_WORDS, PLAIN_TO_SEE = 4096, 4000
-"""Features up to so many, and rows times epsilon from so many on, are counted each by itself."""
 _GRID = 64  # shares are whole sixty-fourths, which read well and keep prices short
 
 PAPER_SPLITS = {"score-perturbation": Fraction(1, 2), "cluster": Fraction(1, 5)}
@@ -62,11 +57,13 @@ class Rules:
     """Whether many features share sums."""
     centred: bool
     """Whether log-odds that little is known of are drawn to nothing."""
+    plain: float = 0.0
+    """The log-odds beyond which a feature of naive Bayes counts as selected: 0, so any weight."""
 
 
 RULES = {
-    1: Rules(Fraction(2, 5), Fraction(1, 5), shared=False, centred=False),
-    2: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True),
+    1: Rules(Fraction(2, 5), Fraction(1, 5), shared=False, centred=False, plain=PLAIN_ODDS),
+    2: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True, plain=PLAIN_ODDS),
     3: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True),
 }
 """By number: an answer is read by the rules that it was drawn by."""

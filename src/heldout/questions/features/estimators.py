@@ -24,7 +24,6 @@ from heldout.data.feature_sources import check_places
 from heldout.errors import ArgumentError, DataError, UnknownLabel, WrongType
 from heldout.kernel import Budget, Ledger, exact
 from heldout.kernel.neighbours import Neighbours
-from heldout.questions.features.budget import GUESSED_ROWS, TABLE
 from heldout.questions.features.plans import (
     BAYES_CUTS,
     LOGISTIC_CUTS,
@@ -33,8 +32,9 @@ from heldout.questions.features.plans import (
     LogisticPlan,
     Stages,
 )
-from heldout.questions.features.questions import AUTO, JOINT, WEIGHT, Training
+from heldout.questions.features.questions import AUTO, JOINT, Training
 from heldout.questions.features.statistics import RegressionScores, SparseRows, SummedScores
+from heldout.questions.features.tuned import GUESSED_ROWS, TABLE, WEIGHT
 from heldout.questions.session import Epsilon, PrivateSession
 
 __all__ = ["PrivateClassifier", "PrivateLogisticRegression", "PrivateNaiveBayes", "PrivatePipeline"]
@@ -76,6 +76,19 @@ def _are_texts(X: Any) -> bool:
     return len(X) > 0 and all(isinstance(text, str) for text in X)
 
 
+NUMERIC = (
+    "X must be 0 and 1, or counts of which all above 0 count as 1. Make 0/1 features of other "
+    "numbers with heldout.features.Bins(bounds=...), or pass binarize=, a public cut for all of "
+    "them."
+)
+
+
+def _are_counts(X: Any) -> bool:
+    """Return whether all cells are whole numbers that are not negative."""
+    cells = X.data if issparse(X) else as_numbers(X, name="X")
+    return bool(np.all((cells >= 0) & (cells == np.floor(cells))))
+
+
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Fits private rows of 0/1 features with two labels, for a price that is booked first.
 
@@ -87,7 +100,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The two labels, the negative one first. Which labels exist is public and declared here;
         "observed" takes the two that are found in `y`, for data whose labels are no secret.
     binarize
-        A feature is set where X is more than this.
+        A feature is set where X is more than this. None (the default) takes 0 and 1, or counts of
+        which all above 0 count as 1, and refuses other numbers; see `heldout.features.Bins`.
     features_per_row
         A bound on the features that one row may set, kept by a rule that looks at that row alone.
     expected_rows
@@ -109,7 +123,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         epsilon: Epsilon | None = None,
         classes: Any = (0, 1),
-        binarize: float = 0.0,
+        binarize: float | None = None,
         features_per_row: int | None = None,
         expected_rows: int | None = None,
         neighbours: str | Neighbours = "replace-one",
@@ -224,7 +238,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return which features a row sets, as a sparse 0/1 matrix."""
         from scipy.sparse import csr_array
 
-        cut = as_number(self.binarize)
+        cut = 0.0 if self.binarize is None else as_number(self.binarize)
+        if self.binarize is None and not _are_counts(X):
+            raise DataError(NUMERIC)
         if math.isnan(cut):
             raise ArgumentError(f"binarize must be a number, got {shown(self.binarize)}. Try 0.")
         if issparse(X) and cut >= 0:
@@ -373,7 +389,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         *,
         epsilon: Epsilon | None = None,
         classes: Any = (0, 1),
-        binarize: float = 0.0,
+        binarize: float | None = None,
         weight: int = WEIGHT,
         ridge: Epsilon | None = None,
         features_per_row: int | None = None,
@@ -460,7 +476,7 @@ class PrivateNaiveBayes(PrivateClassifier):
         *,
         epsilon: Epsilon | None = None,
         classes: Any = (0, 1),
-        binarize: float = 0.0,
+        binarize: float | None = None,
         weight: int = WEIGHT,
         features_per_row: int | None = None,
         expected_rows: int | None = None,
@@ -559,7 +575,7 @@ class PrivatePipeline(PrivateClassifier):
         k: int | None = None,
         threshold: float | None = None,
         classes: Any = (0, 1),
-        binarize: float = 0.0,
+        binarize: float | None = None,
         features_per_row: int | None = None,
         expected_rows: int | None = None,
         neighbours: str | Neighbours = "replace-one",

@@ -36,6 +36,7 @@ from heldout.questions.features.statistics import (
     row_units,
     seen_through,
 )
+from heldout.questions.features.tuned import EVEN, FAINT, FEW_TIMES, ODDS_WIDTH, TYPICAL
 
 __all__ = [
     "BAYES_CUTS",
@@ -56,8 +57,6 @@ __all__ = [
 
 RATES, ODDS, SPAN = 16, 17, 4.0
 ROUNDS = 12
-EVEN = 0.02  # of the prior of the log-odds stays spread evenly
-WIDTH = 1.5  # standard deviation of log-odds before anything is seen
 SMALLEST = np.float32(1e-30)
 
 
@@ -92,7 +91,7 @@ def log_odds(
     shares = np.stack([first, first * np.exp(odds)])
     likelihood = _likelihood(counts, shares * sizes[:, None, None], scale)
     likelihood[:, (shares.max(axis=0) > 1).ravel()] = 0
-    own = np.exp(-0.5 * (odds / WIDTH) ** 2)
+    own = np.exp(-0.5 * (odds / ODDS_WIDTH) ** 2)
     prior = np.outer(np.full(len(rates), 1 / len(rates)), own / own.sum())
     for _ in range(ROUNDS if learnt else 0):
         evidence = np.maximum(likelihood @ prior.ravel().astype(np.float32), SMALLEST)
@@ -132,7 +131,6 @@ def _likelihood(noisy: NDArray[np.float32], expected: Floats, scale: float) -> N
 
 
 STEP = 2**16  # steps of the lattice to one unit of log-odds
-FARTHEST = 1e3
 
 
 @dataclass(frozen=True)
@@ -154,11 +152,15 @@ class Cuts:
         return tuple(int(cut * self.apart * STEP) for cut in sorted(sides))
 
     def value(self, place: int) -> float:
-        """The score from which rows are called positive, for an answer of `RightCalls`."""
-        if place == 0:
-            return -FARTHEST
-        places = self.places
-        return FARTHEST if place > len(places) else places[place - 1] / STEP
+        """The score from which rows are called positive, for an answer of `RightCalls`.
+
+        Where calling all rows alike came out, it is the last of the near cuts: far out, all
+        probabilities would round to one number, and no row would be ranked above another.
+        """
+        last = float(self.near * self.apart)
+        if 1 <= place <= len(self.places):
+            return self.places[place - 1] / STEP
+        return -last if place == 0 else last
 
     def step(
         self,
@@ -493,9 +495,6 @@ def logistic(x: Floats) -> Floats:
 LOGISTIC_CUTS = Cuts(apart=Fraction(1, 8), near=32, far=(40, 48, 64, 96, 128))
 LARGEST_COEFFICIENT = 2.0**20
 LEAST_PRICE, MOST_PRICE = Fraction(1, 10**6), 10**6
-TYPICAL, FEW = 10, 5
-"""A row of a table is taken to set 10 features unless told that it sets fewer; a table with 5 times
-as many features in all has few. On tables of 38 to 55 features both kinds of noise did as well."""
 
 
 @dataclass(frozen=True)
@@ -549,7 +548,7 @@ class LogisticPlan:
 
     def loss(self, chosen: Features = None) -> LogisticLoss:
         count = self.features if chosen is None else len(chosen)
-        few = count <= FEW * min(TYPICAL, self.features_per_row)
+        few = count <= FEW_TIMES * min(TYPICAL, self.features_per_row)
         weight = None if few else min(self.weight, count)
         assert self.most_rows is not None
         loss = LogisticLoss(count, weight, Fraction(1), self.most_rows, chosen)
@@ -630,8 +629,6 @@ def _next_power_of_two(number: Fraction) -> Fraction:
     return power
 
 
-FAINT = 0.05  # log-odds below this are taken for nothing
-PLAIN = 0.5  # a feature with log-odds from here on counts as selected
 BAYES_CUTS = Cuts(apart=Fraction(1, 2))
 
 
@@ -733,5 +730,6 @@ class NaiveBayesPlan:
         return model[0] / STEP
 
     def pick_selected(self, weights: Floats) -> Ints:
-        """Return the features that are unlike noise, by number: a reading, free of charge."""
-        return np.asarray(np.flatnonzero(np.abs(weights) >= PLAIN), dtype=np.int64)
+        """Return the features with a weight, by number: those that are unlike noise."""
+        least = max(self.rules.plain, 1 / STEP)
+        return np.asarray(np.flatnonzero(np.abs(weights) >= least), dtype=np.int64)

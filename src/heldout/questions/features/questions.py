@@ -15,11 +15,9 @@ from heldout.kernel.door import Drawn, Request, Staged
 from heldout.questions import Question
 from heldout.questions.base import Exact, Number, OneOf, Text, Whole
 from heldout.questions.features.budget import (
-    GUESSED_ROWS,
     LATEST,
     ORDER_DRAWN,
     RULES,
-    TABLE,
     features_to_take,
     selection_share,
 )
@@ -28,18 +26,17 @@ from heldout.questions.features.plans import LogisticPlan, NaiveBayesPlan, Stage
 from heldout.questions.features.selection import METHODS, SelectionPlan, plan_selection
 from heldout.questions.features.selection import Selection as SelectionRelease
 from heldout.questions.features.statistics import score_named
+from heldout.questions.features.tuned import GUESSED_ROWS, MORE, TABLE, WEIGHT
 from heldout.questions.worst_cases import FLAG, Column, Pair, WorstCase, declare_rows
 
-__all__ = ["AUTO", "JOINT", "WEIGHT", "Selection", "Training"]
+__all__ = ["AUTO", "JOINT", "Selection", "Training"]
 
 JOINT: Final = "joint"
 AUTO: Final = "auto"
-WEIGHT: Final = 5
 CLASSIFIERS: Final[dict[str, Any]] = {"naive-bayes": NaiveBayesPlan, "logistic": LogisticPlan}
 NAMES: Final = {"naive-bayes": "naive Bayes", "logistic": "logistic regression"}
 BY_NUMBER: Final = ("noisy-top-k", "permute-and-flip", "sparse-vector")
 """Methods whose noise grows with k."""
-MORE: Final = 8  # times as many features from the others: the training can tell noise by itself
 Count = Annotated[int | None, Whole(), "How many features to keep at most."]
 Threshold = Annotated[float | None, Number(), "Keep the features with at least this score."]
 

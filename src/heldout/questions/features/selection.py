@@ -30,6 +30,7 @@ from heldout.questions.features.statistics import (
     Score,
     SparseRows,
 )
+from heldout.questions.features.tuned import FEW_FEATURES, SPURIOUS
 
 __all__ = [
     "BASELINES",
@@ -72,12 +73,6 @@ def clusters(scores: Floats, *, centres: int = 8, rounds: int = 25) -> Floats:
         middle = np.sort(moved)
     level: Floats = middle[nearest]
     return level
-
-
-FEW = 20
-"""How many features a method that needs a number picks if none is given."""
-SPURIOUS = 10
-"""How many features without any row a default threshold lets through by chance, about."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +186,7 @@ def _from_counts(name: str, private: FeatureRows, asked: Asked, pick: _Pick) -> 
     k, threshold = asked.k, asked.threshold
     if k is None and threshold is None:
         if asked.score.needs_rows:  # of noise alone these scores are not near 0
-            k = min(FEW, private.features)
+            k = min(FEW_FEATURES, private.features)
         else:
             threshold = _beyond_chance(mechanism.float_scale, private.features, difference=by_label)
 
@@ -223,7 +218,7 @@ def _score_perturbation(private: FeatureRows, asked: Asked) -> SelectionPlan:
     k, threshold = asked.k, asked.threshold
     if k is None and threshold is None:
         if score.needs_rows:
-            k = min(FEW, private.features)
+            k = min(FEW_FEATURES, private.features)
         else:
             threshold = _beyond_chance(mechanism.float_scale / score.cells, private.features)
 
@@ -249,7 +244,7 @@ def _score_perturbation(private: FeatureRows, asked: Asked) -> SelectionPlan:
 @_method("sparse-vector")
 def _sparse_vector(private: FeatureRows, asked: Asked) -> SelectionPlan:
     """Features one by one against a threshold, in a public order, until k were above it."""
-    score, k = asked.score, asked.k or min(FEW, private.features)
+    score, k = asked.score, asked.k or min(FEW_FEATURES, private.features)
     moves = score.of_each(private.protection, most_rows=private.row_bound)
     monotone = score.monotone(private.protection)
     threshold = asked.threshold
@@ -298,7 +293,7 @@ def _names(
         raise ArgumentError(
             f"threshold must be left out for {name}, which picks k features. Use noisy-counts."
         )
-    score, k = asked.score, asked.k or min(FEW, private.features)
+    score, k = asked.score, asked.k or min(FEW_FEATURES, private.features)
     mechanism = kind(
         asked.epsilon,
         score.of_each(private.protection, most_rows=private.row_bound),

@@ -25,12 +25,9 @@ from heldout.questions.features.selection import (
     private_threshold_testing,
 )
 from heldout.questions.features.statistics import FeatureScores, score_named
+from heldout.questions.features.tuned import FEATURES_PER_ROW
 from heldout.questions.session import Epsilon, PrivateSession
 
-__all__ = ["FEATURES_PER_ROW", "select", "select_from"]
-
-FEATURES_PER_ROW = 10
-"""How many features a row may set unless told: the paper's r."""
 DEFAULT = "noisy-counts"
 
 

@@ -24,6 +24,7 @@ from heldout.questions.regression.tuned import (
     DOUBT,
     FARTHER,
     FEWEST_BANDS,
+    LEAST_CHANCE,
     MOST_BANDS,
     OUTER,
     PLAIN_OFFSET,
@@ -76,7 +77,7 @@ def tail_chance(deviations: float, *, kurtosis: float = 0.0) -> float:
     >>> round(tail_chance(1.96), 3), round(tail_chance(2.17, kurtosis=3.0), 3)
     (0.05, 0.05)
     """
-    low, high = 0.0, 15.0  # of -log10 of the chance, which is never said to be smaller
+    low, high = 0.0, LEAST_CHANCE  # of -log10 of the chance, which is never said to be smaller
     size = abs(deviations)
     for _ in range(50):
         middle = (low + high) / 2

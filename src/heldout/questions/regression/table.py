@@ -12,6 +12,7 @@ from heldout.arguments import as_edges, as_number, as_numbers, as_whole, shown
 from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.examples import uniform
+from heldout.intervals.joint import simplex, whole_numbers
 
 __all__ = [
     "Bounds",
@@ -69,44 +70,6 @@ def octaves(size: int) -> Floats:
     [0, 1, 2, 2, 3, 3]
     """
     return np.ceil(np.log2(1 + np.arange(size))).astype(np.int64)
-
-
-def simplex(values: Floats, *, total: float) -> Floats:
-    """The nearest array without a negative entry that adds up to `total`.
-
-    >>> simplex(np.array([3.0, 1.0, -1.0]), total=3.0).tolist()
-    [2.5, 0.5, 0.0]
-    """
-    values = np.asarray(values, dtype=np.float64)
-    if total <= 0:
-        return np.zeros_like(values)
-    values = values - values.max()  # a common shift changes nothing, and keeps small totals exact
-    falling = np.sort(values.ravel())[::-1]
-    excess = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
-    last = np.flatnonzero(falling - excess > 0)[-1]
-    result: Floats = np.maximum(values - excess[last], 0.0)
-    return result
-
-
-def whole_numbers(values: Floats, *, total: int) -> Ints:
-    """Whole numbers near the values, adding up to `total`: the largest remainders are rounded up.
-
-    >>> whole_numbers(np.array([1.4, 0.8, 0.8]), total=3).tolist()
-    [1, 1, 1]
-    """
-    values = np.asarray(values, dtype=np.float64)
-    floors = np.floor(values).astype(np.int64)
-    missing = int(total) - int(floors.sum())
-    flat = floors.ravel()
-    order = np.argsort((floors - values).ravel(), kind="stable")
-    if missing > 0:
-        flat[order[:missing]] += 1
-    elif missing < 0:
-        positive = [place for place in order[::-1] if flat[place] > 0]
-        flat[positive[:-missing]] -= 1
-    # Numbers beyond 2^53 are not whole to the last digit; what is left goes to the largest.
-    flat[flat.argmax()] += int(total) - int(flat.sum())
-    return flat.reshape(values.shape)
 
 
 Interval = tuple[float, float]

@@ -124,3 +124,7 @@ SLIGHT: Final = 0.1
 FEWEST_CELLS: Final = 2.5
 """With fewer cells that hold rows, by predicted value or by residual, no shape can be seen. Since
 2026-11-16."""
+
+LEAST_CHANCE: Final = 4.0
+"""Decimal places of the least p-value of a plot: further out nobody has measured the law of its
+sums. Since 2026-11-18."""

@@ -88,6 +88,7 @@ class Report(Question[Answer]):
     """
 
     kind = "report"
+    holds_sections = True
     title = "report"
     asks = "What should a reader of a report know?"
     tells = (

@@ -65,5 +65,15 @@ function uploads(form) {
   });
 }
 
+// How long it is until the public time of an answer.
+function count() {
+  document.querySelectorAll("[data-until]").forEach((place) => {
+    const left = Math.ceil(place.dataset.until - Date.now() / 1000);
+    place.textContent = left > 0 ? `, in ${left} ${left === 1 ? "second" : "seconds"}` : "";
+  });
+}
+
 sliders();
+count();
+setInterval(count, 500);
 document.querySelectorAll("form[data-upload]").forEach(uploads);
