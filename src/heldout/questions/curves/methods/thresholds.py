@@ -76,9 +76,7 @@ class SmoothMedian:
 
     def __post_init__(self) -> None:
         if self.a <= 0 or self.beta <= 0:
-            raise ArgumentError(
-                "a and beta must be positive. Half of epsilon each is a start."
-            )
+            raise ArgumentError("a and beta must be positive. Half of epsilon each is a start.")
 
     def candidates(self, rows: Rows) -> list[tuple[int, int]]:
         """(gap, k) such that S is the largest gap * exp(-beta k): the contenders."""
