@@ -1,0 +1,19 @@
+"""`heldout twin`: made-up rows that are like the private ones, to work with in their place."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from heldout.cli.ask import ask
+
+
+def twin(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
+    """Make up rows that are like the private ones, for a price: `heldout ask ROWS twin`.
+
+    Columns and their bounds are declared. Example:
+
+    ```
+    heldout twin people.csv --values age=18,65 pay=0,90000 --whole age --epsilon 1 --out twin.csv
+    ```
+    """
+    ask("twin", *words)
