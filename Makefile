@@ -9,7 +9,7 @@ PYTEST := env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -
 # Two processes that begin with half of the tests each, so that one file's tests share what they make.
 TWO := -n 2 --dist worksteal
 
-.PHONY: install demo serve test test-python quick test-statistics test-louder mutants test-server-postgres test-spark test-cluster test-slow test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
+.PHONY: install demo serve test test-python quick test-statistics test-louder mutants test-server-postgres test-spark test-cluster test-slow test-browser test-proxy test-hours bench bench-accuracy audit docs lint types unit wheel clean
 
 install: .venv/installed
 
@@ -45,7 +45,7 @@ types: .venv/dev
 	$(BIN)/mypy
 
 unit: .venv/dev
-	bash tools/with_postgres.sh $(PYTEST) $(TWO) -m "not slow"
+	bash tools/with_postgres.sh $(PYTEST) $(TWO) --folders -m "not slow"
 
 # Some rooms on a newer Python, where there is one and the package index has wheels for it.
 NEWER ?= $(shell for python in python3.13 $(HOME)/.pyenv/versions/3.13.*/bin/python; do $$python -c "" 2>/dev/null && echo $$python && break; done)
@@ -96,6 +96,11 @@ test-server-postgres: .venv/dev
 test-browser: .venv/dev
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
 	HELDOUT_TEST_BROWSER=1 HELDOUT_WRITE_SCREENSHOTS=$(SCREENSHOTS) $(PYTEST) tests/browser
+
+# The server behind nginx, with TLS and a sub-path; the slow tests run it too, where nginx is.
+test-proxy: .venv/dev
+	@command -v nginx >/dev/null || (apt-get update -qq && apt-get install -y -qq nginx-light)
+	$(PYTEST) tests/server/test_proxy.py
 
 # One master, two workers and Spark Connect on loopback; one worker is killed on the way.
 test-cluster: .venv/spark

@@ -20,7 +20,7 @@ from unittest.mock import patch
 import numpy as np
 import numpy.typing as npt
 
-from heldout.kernel.noise import source
+from heldout.kernel.noise import selection, source
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.noise.objective import ObjectivePerturbation
@@ -32,9 +32,7 @@ from heldout.kernel.ranking import mechanism as ranking
 from heldout.kernel.ranking.ladder import PiecewiseLaplace
 from heldout.kernel.ranking.laws import ScaledNoise
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods import cuts
 from heldout.questions.curves.methods.thresholds import SmoothMedian
-from heldout.questions.regression import mechanisms as bounds
 
 
 class PathsPart(BaseException):
@@ -251,8 +249,7 @@ _WATCHED: Final = (
     _Watched(PiecewiseLaplace, "sample", "smooth noise", _see_law),
     _Watched(ScaledNoise, "sample", "smooth noise", _see_law),
     _Watched(SmoothMedian, "sample", "median", _see_median),
-    _Watched(cuts, "choose_exactly", "choice", _see_choice),
-    _Watched(bounds, "choose_exactly", "choice", _see_choice),
+    _Watched(selection, "choose_exactly", "choice", _see_choice),
     _Watched(SparseVector, "answers", "sparse vector", _see_queries),
     _Watched(NoisyTopK, "chosen", "top k", _see_scores),
     _Watched(PermuteAndFlip, "chosen", "top k", _see_scores),

@@ -27,12 +27,11 @@ from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise import DiscreteLaplace, selection
 from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.kernel.statistic import Sealed, Statistic, tallied
 from heldout.questions.base import Text
-from heldout.questions.curves.methods import cuts
 from heldout.questions.groups import Divisible
 from heldout.questions.quote import Guess
 from heldout.questions.values import value_pair, value_table
@@ -73,7 +72,7 @@ class QuantileChoice(Primitive):
     Sensitivity: a penalty moves by at most k between replace-one neighbours, and by at most
                  k max(share, 1 - share) between add-remove ones; a cell's chance is proportional
                  to exp(-rate penalty), with twice that times the rate being epsilon.
-    Numerics:    exact, see `cuts.choose_exactly`; penalties are whole numbers of 1/denominator.
+    Numerics:    exact, see `choose_exactly`; penalties are whole numbers of 1/denominator.
     Refuses:     an epsilon that is not positive; a share outside [0, 1].
     Reference:   McSherry and Talwar 2007; Smith 2011 for quantiles; proofs/quantile-choice.md.
     Cost:        about 3 ms on a grid of 65,537 points.
@@ -126,7 +125,7 @@ class QuantileChoice(Primitive):
     def choose(self, counts: Ints) -> int:
         """Draw a cell, of exact counts."""
         penalties = self.penalties(counts)
-        return cuts.choose_exactly(np.ones(penalties.size, np.int64), penalties, self.rate)
+        return selection.choose_exactly(np.ones(penalties.size, np.int64), penalties, self.rate)
 
     def sample(self, sealed: Sealed[Any]) -> Ints:
         return np.array([self.choose(unseal(sealed))], dtype=np.int64)

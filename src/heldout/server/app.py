@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -51,6 +52,7 @@ def make_app(service: Service) -> FastAPI:
         yield
         service.close()
 
+    root = service.settings.root
     app = FastAPI(
         title="heldout",
         description=ABOUT,
@@ -59,6 +61,7 @@ def make_app(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=life,
+        servers=[{"url": root}] if root else None,
     )
     app.state.service = service
     app.openapi = lambda: _description(app)  # type: ignore[method-assign]
@@ -70,7 +73,7 @@ def make_app(service: Service) -> FastAPI:
     gate.install(app)
     for kind in (HeldoutError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _pages_or(app.exception_handlers[kind]))
-    app.add_middleware(gate.Gate, service=service, page=site.stopped)
+    app.add_middleware(gate.Gate, service=service, page=partial(site.stopped, root=root))
     return app
 
 

@@ -4,7 +4,7 @@ import asyncio
 import re
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
@@ -174,6 +174,8 @@ class Gate:
             await self._app(scope, receive, send)
             return
         headers = {name.lower(): value for name, value in scope["headers"]}
+        root = self._settings.root
+        scope = _without(scope, root)
 
         begun = False
 
@@ -188,7 +190,7 @@ class Gate:
                     own.append((b"cache-control", b"no-store"))
                 if self._settings.secure:
                     own.append((b"strict-transport-security", b"max-age=63072000"))
-                message["headers"] = [*message["headers"], *own]
+                message["headers"] = [*_under(message["headers"], root), *own]
             await send(message)
 
         refused = self._refused(headers, scope)
@@ -261,6 +263,27 @@ class Gate:
         for secret in (bearer(request), request.cookies.get(session_cookie(self._settings))):
             if secret:
                 self._rates.take(f"token {hash(secret)}", most)
+
+
+def _without(scope: Scope, root: str) -> Scope:
+    """Return a request without the sub-path, if the proxy leaves it in."""
+    if not root or not f"{scope['path']}/".startswith(f"{root}/"):
+        return scope
+    raw = scope.get("raw_path") or b""
+    rest = {"path": scope["path"].removeprefix(root) or "/"}
+    rest["raw_path"] = raw.removeprefix(root.encode()) or b"/"
+    return {**scope, **rest}
+
+
+def _under(headers: Sequence[tuple[bytes, bytes]], root: str) -> list[tuple[bytes, bytes]]:
+    """Return an answer's headers, with the sub-path before where it leads on to."""
+    return [
+        (
+            name,
+            root.encode() + value if name.lower() == b"location" and value[:1] == b"/" else value,
+        )
+        for name, value in headers
+    ]
 
 
 def _frames(error: Exception) -> list[traceback.FrameSummary]:

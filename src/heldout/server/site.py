@@ -271,15 +271,28 @@ def state_words(state: str) -> str:
 # --- pages ---------------------------------------------------------------------------------------
 
 
+LINK: Final = re.compile(r"""((?:href|src|action|formaction|hx-[a-z]+)=")/""")
+
+
 @cache
-def _templates() -> "Environment":
+def _templates(root: str) -> "Environment":
+    """Return the pages' templates; every link of theirs begins with the server's sub-path."""
     from jinja2 import ChoiceLoader, PackageLoader
+    from jinja2.ext import Extension
+
+    class SubPath(Extension):
+        """Puts the sub-path before each link that a template writes."""
+
+        def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+            return LINK.sub(r"\1{{ root }}/", source)
 
     loaders = [PackageLoader("heldout.server", "pages"), PackageLoader("heldout.drawing")]
     templates = environment(ChoiceLoader(loaders))
+    templates.add_extension(SubPath)
+    templates.globals["root"] = root
     for function in (allowance, clock, date_input, decimal, kilobytes, moment, price, state_words):
         templates.globals[function.__name__] = function
-    templates.globals["static"] = _static_names()
+    templates.globals["static"] = {name: root + at for name, at in _static_names().items()}
     templates.filters["decimal"] = decimal
     return templates
 
@@ -308,7 +321,7 @@ def page(
     if not anchor:
         anchor, fresh = secrets.token_urlsafe(16), True
     text = (
-        _templates()
+        _templates(service_of(request).settings.root)
         .get_template(template)
         .render(
             {
@@ -359,11 +372,11 @@ def wrong(request: Request, status: int, words: str) -> Response:
     return page(request, "wrong.html", status=status, title=title, words=words)
 
 
-def stopped(status: int, words: str) -> HTMLResponse:
+def stopped(status: int, words: str, *, root: str = "") -> HTMLResponse:
     """Return what went wrong before anybody was asked for, as a page that needs no database."""
     nobody = {"person": None, "navigation": (), "here": "", "done": None, "wrong": None}
     content = nobody | {"title": TITLES[status], "words": words, "year": datetime.now(UTC).year}
-    return HTMLResponse(_templates().get_template("wrong.html").render(content), status)
+    return HTMLResponse(_templates(root).get_template("wrong.html").render(content), status)
 
 
 def inside(address: str) -> str:

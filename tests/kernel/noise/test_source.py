@@ -21,8 +21,8 @@ from tests.source import trees
 from heldout.errors import ArgumentError
 from heldout.kernel.noise import DiscreteLaplace, source
 from heldout.kernel.noise.exact import discrete_laplace
+from heldout.kernel.noise.selection import choose_exactly
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.cuts import choose_exactly
 from heldout.testing import Seeded, seeded
 
 ALARM = 1e-7

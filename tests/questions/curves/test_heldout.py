@@ -14,12 +14,12 @@ from heldout.errors import ArgumentError
 from heldout.kernel import Loss
 from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise.selection import choose_exactly
 from heldout.kernel.noise.tables.table import laplace_deviation
 from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods.cuts import (
     CrowdedCells,
     MedianCuts,
-    choose_exactly,
     cumulative_measure,
     heap_weights,
     public_edges,

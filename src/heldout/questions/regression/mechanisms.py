@@ -14,6 +14,7 @@ from heldout.errors import ArgumentError
 from heldout.kernel.door import Answers, Booked, Step
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.noise import selection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.exact import Randomness
 from heldout.kernel.noise.mechanism import Primitive, unseal
@@ -21,7 +22,6 @@ from heldout.kernel.noise.selection import SparseVector
 from heldout.kernel.noise.tables.counts import ClassCounts, Tree
 from heldout.kernel.noise.tables.dawa import Dawa
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.cuts import choose_exactly
 from heldout.questions.curves.methods.published import DawaChen2016
 from heldout.questions.regression.statistics import Axis, GridCounts
 from heldout.questions.regression.tuned import (
@@ -184,7 +184,9 @@ class IntervalChoice(Primitive):
             raise ArgumentError("cells must be those of the statistic.")
         first, end, penalties = self.candidates(counts)
         # Where epsilon is too small to see the rows, wide intervals are likelier than narrow ones.
-        place = choose_exactly((end - first) ** 3, penalties, self.rate, randomness=randomness)
+        place = selection.choose_exactly(
+            (end - first) ** 3, penalties, self.rate, randomness=randomness
+        )
         return int(first[place]), int(end[place])
 
     def candidates(self, counts: Ints) -> tuple[Ints, Ints, Ints]:
