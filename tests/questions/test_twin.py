@@ -78,7 +78,7 @@ def session(rows: Any, **options: Any) -> ho.Session:
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 def test_at_a_high_price_a_twin_has_the_tables_of_its_rows(relation: str) -> None:
     rows = people()
-    twin = session(rows, neighbours=relation).twin(epsilon=1000, whole=["age"])
+    twin = session(rows, neighbours=relation).private_twin(epsilon=1000, whole=["age"])
     made = twin.rows()
     assert len(made["age"]) == pytest.approx(3000, abs=3)
     assert all(isinstance(age, int) and 18 <= age <= 65 for age in made["age"])
@@ -101,7 +101,7 @@ def test_at_a_high_price_a_twin_has_the_tables_of_its_rows(relation: str) -> Non
 def test_the_ledger_takes_exactly_epsilon_for_a_twin(unit: dict[str, Any]) -> None:
     rows = {**people(200), "who": np.arange(200) // 2}
     door = session(rows, **unit)
-    release = door.twin(epsilon="1/3")
+    release = door.private_twin(epsilon="1/3")
     assert price(release._drawn.request.event()) == ho.Loss.pure(Fraction(1, 3))
     assert door.spent == ho.Loss.pure(Fraction(1, 3))
     assert len(release.rows(7)["pay"]) == 7
@@ -121,8 +121,8 @@ def test_whole_numbers_have_bins_of_whole_numbers() -> None:
 def test_what_cannot_be_made_is_refused_before_it_is_paid() -> None:
     door = session(people(50))
     with pytest.raises(ArgumentError, match="No column"):
-        door.twin(epsilon=1, whole=["height"])
+        door.private_twin(epsilon=1, whole=["height"])
     one = ho.Session(ho.Dataset({"a": [0.1]}, values={"a": (0, 1)}), budget=ho.Budget(epsilon=1))
     with pytest.raises(ArgumentError, match="2 to 30 declared columns"):
-        one.ask(q.Twin(epsilon=1))
+        one.ask(q.PrivateTwin(epsilon=1))
     assert door.spent == ho.Loss.pure(0)

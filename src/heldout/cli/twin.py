@@ -8,12 +8,14 @@ from heldout.cli.ask import ask
 
 
 def twin(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
-    """Make up rows that are like the private ones, for a price: `heldout ask ROWS twin`.
+    """Make up rows that are like the private ones, for a price.
 
-    Columns and their bounds are declared. Example:
+    Columns and their bounds are declared. `heldout ask private-twin --help` lists the options, and
+    `--json` gives the noisy tables. Examples:
 
     ```
-    heldout twin people.csv --values age=18,65 pay=0,90000 --whole age --epsilon 1 --out twin.csv
+    heldout twin people.csv --values age=18,65 --values pay=0,90000 --whole age --epsilon 1 \\
+      --out twin.csv
     ```
     """
-    ask("twin", *words)
+    ask("private-twin", *words)

@@ -37,7 +37,7 @@ from heldout.kernel.statistic import Statistic, tally
 from heldout.questions.base import Question, Whole
 from heldout.questions.worst_cases import PERSON, REMOVE, Pair, WorstCase
 
-__all__ = ["Twin", "TwinRelease"]
+__all__ = ["PrivateTwin", "TwinRelease"]
 
 ONES, LINKS = Fraction(1, 4), Fraction(1, 4)
 """Of epsilon: for tables of one column, and for which columns are linked; the rest is for tables of
@@ -389,7 +389,7 @@ class TwinRelease(Release):
         """Write the rows to a .csv file, or what was released to an .html page."""
         from heldout.drawing.page import checked_place
 
-        path = checked_place(Path(place), *Twin.writes)
+        path = checked_place(Path(place), *PrivateTwin.writes)
         if path.suffix.lower() == ".csv":
             path.write_text(self.to_csv(), encoding="utf-8", newline="")
         else:
@@ -445,10 +445,10 @@ def _placed(shares: Floats, where: Floats) -> Ints:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Twin(Question[TwinRelease]):
+class PrivateTwin(Question[TwinRelease]):
     """Made-up rows from noisy tables of one and two columns."""
 
-    kind: ClassVar[str] = "twin"
+    kind: ClassVar[str] = "private-twin"
     title: ClassVar[str] = "twin"
     asks: ClassVar[str] = "Are there made-up rows like these to work with?"
     tells: ClassVar[str] = "Rows that are sampled from noisy tables of one and two columns."
