@@ -149,7 +149,7 @@ class Tables(Statistic[Ints]):
 
 @dataclass(frozen=True)
 class LinkScores(Tables):
-    """How far rows by two columns lie from what they would be if the columns were independent.
+    """Scores how far rows by two columns lie from what independent columns would give.
 
     The score of a pair is the sum over cells of |rows - expected|; what is expected is a whole
     number that was computed from released tables.
