@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -323,12 +324,12 @@ class Store:
                 raise
             connection.exec_driver_sql("COMMIT")
 
-    def migrate(self, revision: str = "head") -> None:
-        """Bring the tables to a revision; going back is `migrate("base")`."""
+    def migrate(self, revision: str = "head", *, back: bool = False) -> None:
+        """Bring the tables to a revision, forward or `back`; "base" is always a way back."""
         from alembic import command
 
         configuration = alembic_configuration(self.url.render_as_string(hide_password=False))
-        if revision == "base":
+        if back or revision == "base":
             command.downgrade(configuration, revision)
         else:
             command.upgrade(configuration, revision)
@@ -357,6 +358,14 @@ def revision_of(store: Store) -> str | None:
     return None if revision is None else str(revision)
 
 
+def revisions() -> list[str]:
+    """Return every revision of the tables, oldest first."""
+    from alembic.script import ScriptDirectory
+
+    steps = ScriptDirectory.from_config(alembic_configuration("")).walk_revisions()
+    return [step.revision for step in steps][::-1]
+
+
 def alembic_configuration(url: str) -> "Config":
     from alembic.config import Config
 
@@ -367,13 +376,13 @@ def alembic_configuration(url: str) -> "Config":
 
 
 def _rests(_: object, record: Any) -> None:
-    record.info["used"] = time.monotonic()
+    record.info["used"] = monotonic()
 
 
 def _check_alive(connection: Any, record: Any, _: object) -> None:
     """Let go of a connection that the database ended while it rested."""
     used = record.info.get("used")
-    if used is not None and time.monotonic() - used > RESTED:
+    if used is not None and monotonic() - used > RESTED:
         try:
             connection.execute("SELECT 1")
         except Exception:
