@@ -45,7 +45,7 @@ types: .venv/dev
 	$(BIN)/mypy
 
 unit: .venv/dev
-	bash tools/with_postgres.sh $(PYTEST) $(TWO) -m "not slow"
+	bash tools/with_postgres.sh $(PYTEST) $(TWO) --folders -m "not slow"
 
 # Some rooms on a newer Python, where there is one and the package index has wheels for it.
 NEWER ?= $(shell for python in python3.13 $(HOME)/.pyenv/versions/3.13.*/bin/python; do $$python -c "" 2>/dev/null && echo $$python && break; done)

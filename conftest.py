@@ -61,6 +61,7 @@ _choose_exactly = selection.choose_exactly
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", default="0", help="a whole number, `new` or `os`; see conftest.py")
     parser.addoption("--louder", type=int, default=1, help="tails of noise so many times as long")
+    parser.addoption("--folders", action="store_true", help="write processor seconds by folder")
     parser.addoption("--seconds", type=float, help="start no test after so many; skip the rest")
 
 
@@ -182,12 +183,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    item.stash[_SPENT] = _processor()
     with _seeded(item.nodeid) as drawn:
         item.stash[_DRAWN] = drawn
         return (yield)
 
 
 _DRAWN = pytest.StashKey[_Counted | None]()
+_SPENT = pytest.StashKey[float]()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -236,6 +239,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[Any]:
     report = yield
+    if report.when == "teardown":
+        spent = _processor() - item.stash[_SPENT]
+        report.user_properties.append(("processor", spent))
     if report.when == "call":
         drawn = item.stash.get(_DRAWN, None)
         stated = any(item.iter_markers("chance"))
@@ -243,8 +249,41 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[Any]:
     return report
 
 
+def _processor() -> float:
+    """Return the processor seconds of this process and of the children that it has waited for."""
+    return sum(os.times()[:4])
+
+
+def _folder(test: str) -> str:
+    """Return the folder of a test that a table of durations has a line for.
+
+    >>> _folder("tests/server/test_api.py::test_a"), _folder("tests/test_auc.py::test_b")
+    ('tests/server', 'tests')
+    """
+    folder = os.path.dirname(test.partition("::")[0])  # noqa: PTH120
+    return "/".join(folder.split("/")[: 3 if "questions" in folder else 2])
+
+
+def _write_folders(terminalreporter: Any, reports: list[Any]) -> None:
+    """Write the processor seconds and the tests of each folder."""
+    seconds: dict[str, float] = {}
+    tests: dict[str, int] = {}
+    for report in reports:
+        for key, value in getattr(report, "user_properties", ()):
+            if key == "processor" and report.when == "teardown":
+                folder = _folder(report.nodeid)
+                seconds[folder] = seconds.get(folder, 0) + value
+                tests[folder] = tests.get(folder, 0) + 1
+    terminalreporter.write_line("processor seconds   tests   folder")
+    for folder in sorted(seconds, key=lambda name: -seconds[name]):
+        terminalreporter.write_line(f"{seconds[folder]:17.1f} {tests[folder]:7}   {folder}")
+    terminalreporter.write_line(f"{sum(seconds.values()):17.1f} {sum(tests.values()):7}   in all")
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     reports = [one for some in terminalreporter.stats.values() for one in some]
+    if terminalreporter.config.getoption("folders"):
+        _write_folders(terminalreporter, reports)
     noted = [value for one in reports for key, value in getattr(one, "user_properties", ())
              if key == "noise" and getattr(one, "when", "") == "call"]  # fmt: skip
     drew, stated = sum(one[0] for one in noted), sum(one[1] for one in noted)

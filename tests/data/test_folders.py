@@ -170,3 +170,28 @@ def test_a_file_with_two_names_is_refused(folder: Path, link: str) -> None:
     for place in (folder, folder / "**" / "*.parquet"):
         with pytest.raises(UnreadableTable, match="rows would count twice"):
             ho.Dataset(place, label="y", score="p")
+
+
+@pytest.mark.parametrize("pattern", ["", "*/*.parquet", "ward=[ab]/1.parquet", "**/*.parquet"])
+def test_a_folder_that_cannot_be_listed_is_refused_and_not_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    """Its files are rows too: without them somebody would be missing without a word."""
+    for ward in "ab":
+        place = tmp_path / f"ward={ward}"
+        place.mkdir()
+        pq.write_table(pa.table({"y": [0, 1], "p": [0.25, 0.75]}), place / "1.parquet")
+    assert ho.Dataset(tmp_path / pattern, label="y", score="p").description.rows == 4
+    scandir = os.scandir
+
+    def forbidden(place: Any) -> Any:
+        if Path(place).name == "ward=b":
+            raise PermissionError(13, "Permission denied", str(place))
+        return scandir(place)
+
+    monkeypatch.setattr(os, "scandir", forbidden)
+    if "[" in pattern:  # which names one file in each folder, and lists none
+        assert ho.Dataset(tmp_path / pattern, label="y", score="p").description.rows == 4
+    else:
+        with pytest.raises(UnreadableTable):
+            ho.Dataset(tmp_path / pattern, label="y", score="p")

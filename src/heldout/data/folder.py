@@ -7,6 +7,7 @@ have the same columns. They are stamped together: one more, one less or another 
 import glob
 import os
 import re
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ def files_of(place: Path) -> list[Path] | None:
             if _is_parquet(name)
         ]
     elif PATTERN.search(str(place)):
+        _check_listed(place)
         # A pattern with more than one ** finds a file once for each way to divide its path.
         named = map(Path, set(glob.glob(str(place), recursive=True)))  # noqa: PTH207
         files = [file for file in named if file.is_file()]
@@ -67,6 +69,20 @@ def _is_parquet(name: str) -> bool:
 def _refuse_unread(problem: OSError) -> None:
     """Raise what a walk would skip: the files of a folder that cannot be listed are rows too."""
     raise problem
+
+
+def _check_listed(pattern: Path) -> None:
+    """Raise what a search by a pattern would skip: a folder that it must list and cannot."""
+    for place, part in enumerate(pattern.parts):
+        if not PATTERN.search(part):
+            continue
+        for folder in glob.glob(str(Path(*pattern.parts[:place])), recursive=True):  # noqa: PTH207
+            if not os.path.isdir(folder):  # noqa: PTH112
+                continue
+            if part == "**":
+                deque(os.walk(folder, onerror=_refuse_unread), maxlen=0)
+            else:
+                os.scandir(folder).close()
 
 
 def _refuse_managed(folder: Path) -> None:
