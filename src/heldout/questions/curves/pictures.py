@@ -79,21 +79,21 @@ def svg(reading: Drawable, *, level: float) -> str:
 
 def figures(readings: Iterable[Drawable], *, level: float) -> list[Figure]:
     """Pictures with what is written under them."""
-    return [Figure(svg(each, level=level), _caption(each, level)) for each in readings]
+    return [Figure(svg(reading, level=level), _caption(reading, level)) for reading in readings]
 
 
 def _caption(reading: Drawable, level: float) -> str:
-    """What is shown, and what its band assumes."""
-    said = _CAPTIONS[reading.kind]
+    """Say what is shown, and what its band assumes."""
+    caption = _CAPTIONS[reading.kind]
     if not isinstance(reading, CalibrationCurve):
-        said += _BAND + (_FITTED if reading.is_fitted else _EDGES)
+        caption += _BAND + (_FITTED if reading.is_fitted else _EDGES)
     else:
         left_out = sum(not fits for fits in _readable(reading, level))
         if left_out:
             one = left_out == 1
             bins = "One bin that noise fills is" if one else f"{left_out} bins that noise fills are"
-            said += f" {bins} left out."
-    return said.format(percent=f"{level * 100:g}%")
+            caption += f" {bins} left out."
+    return caption.format(percent=f"{level * 100:g}%")
 
 
 def _readable(reading: CalibrationCurve, level: float) -> list[bool]:
@@ -103,7 +103,7 @@ def _readable(reading: CalibrationCurve, level: float) -> list[bool]:
 
 
 def _description(reading: Drawable) -> str:
-    """What a screen reader says."""
+    """Say what a screen reader says."""
     if isinstance(reading, RocCurve):
         return "True positive rate against false positive rate, with the band of the population."
     if isinstance(reading, PrecisionRecallCurve):
