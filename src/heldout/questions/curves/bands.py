@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from heldout.arrays import Floats, Ints
+from heldout.intervals.areas import area_variance
+from heldout.intervals.curve import Curve, cumulative_counts, rates
 from heldout.intervals.noise import normal_quantile
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.noise.tables.table import NoisyTable
@@ -31,6 +33,7 @@ __all__ = [
     "Band",
     "Rectangles",
     "Region",
+    "area_half_width",
     "evenly_filling",
     "normal_points",
     "read_curves",
@@ -256,6 +259,31 @@ def rectangles(
         np.minimum.accumulate(high[:, ::-1], axis=1)[:, ::-1],
         (float(least), float(most)),
     )
+
+
+def area_half_width(table: NoisyTable, curve: Curve, level: float, *, noise_only: bool) -> float:
+    """Return how far the area under the curve of a table may lie from the rows' own.
+
+    The area moves by the error of one class's rates, taken over the other class, and how the
+    errors of edges hang together is not known: an integral's deviation is at most the integral of
+    the deviations (Minkowski). The classes' noise is independent. The order of rows within a bin
+    is not known either: half of its pairs.
+    """
+    deviation = table.noise.above_deviation[:, ::-1]
+    sizes = [max(curve.negatives, 1.0), max(curve.positives, 1.0)]
+    false, true = (
+        rates(cumulative_counts(counts)) for counts in (table.negatives, table.positives)
+    )
+    moved = []
+    for rate, of_class, size, over in zip(
+        (false, true), deviation, sizes, (true, false), strict=True
+    ):
+        moved.append(float(np.trapezoid((of_class + rate * of_class[-1]) / size, over)))
+    variance = moved[0] ** 2 + moved[1] ** 2
+    if not noise_only:
+        variance += area_variance(min(max(curve.area, 0.01), 0.99), sizes[1], sizes[0])
+    ties = float(np.diff(false) @ np.diff(true)) / 2
+    return single_quantile(level) * math.sqrt(variance) + ties
 
 
 def _shares(counts: Floats, scales: Floats) -> Floats:

@@ -174,10 +174,21 @@ class Posterior:
         self.base = base / self._summed(base)[self.cell]
         area = self.table.area
         if isinstance(area, AreaBySum):
-            weights = np.pad(np.cumsum(area.placements.weights(), axis=1), ((0, 0), (1, 0)))
-            inside = (weights[:, self.ends] - weights[:, self.starts]) / (self.ends - self.starts)
+            weights = area.placements.weights()
+            if self.table.values is not None:  # all rows of a bin are at its value
+                inside = weights[:, self._values_of(self.starts)].astype(float)
+            else:
+                below = np.pad(np.cumsum(weights, axis=1), ((0, 0), (1, 0)))
+                inside = (below[:, self.ends] - below[:, self.starts]) / (self.ends - self.starts)
             self.area_scale = max(float(area.noise_scale), _FINEST * STEPS * self.rows)
             self.weights = inside / self.area_scale
+
+    def _values_of(self, places: Ints) -> Ints:
+        """Return the declared values of the bins that hold these grid points."""
+        values = self.table.values
+        assert values is not None
+        at = np.searchsorted(values, places, side="right") - 1
+        return np.maximum(values[np.maximum(at, 0)], places)
 
     def _summed(self, of_parts: Floats) -> Floats:
         return np.add.reduceat(of_parts, self.first, axis=-1)
@@ -733,10 +744,7 @@ class Posterior:
         at = self._drawn.place[:, part]
         share = np.where(np.isnan(at), share, at < share)
         if self.table.values is not None:  # all rows of a bin are at its value
-            value = self.table.values[
-                max(int(np.searchsorted(self.table.values, start, side="right")) - 1, 0)
-            ]
-            share = float(grid_point <= max(value, start))
+            share = float(grid_point <= self._values_of(np.array([start]))[0])
         return tuple(
             np.rint(above[:, part + 1] + share * each[:, part])
             for above, each in zip(draws.above, (draws.negatives, draws.positives), strict=True)
@@ -744,16 +752,25 @@ class Posterior:
 
     def areas(self, *, noise_only: bool) -> tuple[Floats, Floats, Floats]:
         """Of each draw: the area under its ROC curve, its average precision, its largest gap."""
-        draws = self.draws(noise_only=noise_only)
+        return self._areas_of_rows if noise_only else self._areas_of_population
+
+    @cached_property
+    def _areas_of_rows(self) -> tuple[Floats, Floats, Floats]:
+        return self._areas_of(self.rows_drawn)
+
+    @cached_property
+    def _areas_of_population(self) -> tuple[Floats, Floats, Floats]:
+        return self._areas_of(self.population_drawn)
+
+    def _areas_of(self, draws: Draws) -> tuple[Floats, Floats, Floats]:
         false, true = draws.rates
         area = (np.diff(false, axis=1) * (true[:, 1:] + true[:, :-1])).sum(axis=1) / 2
         area = np.clip(area, 0.0, 1.0)
         called = [each[:, ::-1] for each in draws.above]
         precision = called[1] / np.maximum(called[0] + called[1], 1e-9)
         precision[:, 0] = precision[:, 1]
-        single = (self.ends - self.starts == 1)[::-1]
-        if self.table.values is not None:
-            single = np.ones_like(single)
+        # Rows of a heap, or of a lump, are called all or none.
+        single = self.tied[self.cell][::-1] | ~np.isnan(self._drawn.place[:, ::-1])
         heights = np.where(single, precision[:, 1:], (precision[:, 1:] + precision[:, :-1]) / 2)
         average = (np.diff(true, axis=1) * heights).sum(axis=1)
         gap = np.maximum((true - false).max(axis=1), self._gap_at_steps(draws))
@@ -784,9 +801,7 @@ class Posterior:
         """The scores so far along the parts."""
         middles = self.starts + share * (self.ends - 1 - self.starts)
         if self.table.values is not None:
-            values = self.table.values
-            at = np.searchsorted(values, self.starts, side="right") - 1
-            middles = np.maximum(values[np.maximum(at, 0)], self.starts)
+            middles = self._values_of(self.starts)
         return grid_scores(middles, points=self.table.points, score_range=self.score_range)
 
     def bin_shares(self, edges: Ints, *, noise_only: bool) -> Floats:

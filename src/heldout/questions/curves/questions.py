@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
 from heldout.data.description import ScoredRows
 from heldout.intervals.curve import grid_point
 from heldout.intervals.groups import ByGroup
@@ -16,6 +17,7 @@ from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.kernel.statistic import Sealed
 from heldout.questions.base import Choice, Numbers, OneOf, Plain, Question, Section
+from heldout.questions.curves.draws import uniform
 from heldout.questions.curves.methods.heldout import TableWithArea
 from heldout.questions.curves.methods.influence import AreaBySum, Placements
 from heldout.questions.curves.methods.registry import METHODS, CurveMethod
@@ -236,13 +238,35 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
     def typical(self, about: ScoredRows, guess: Guess) -> NoisyTable:
         """The noise of made-up tables, which is no secret."""
         positives, negatives = guess.counts
-        shares = guess.scores(ScoreTable(score_range=about.score_range).points)
+        points = ScoreTable(score_range=about.score_range).points
+        shares = guess.scores(points)
         counts = [
-            np.diff(np.round(np.append(0, np.cumsum(share)) * size)).astype(np.int64)
-            for share, size in zip(shares, (negatives, positives), strict=True)
+            _sampled(share, size, stream)
+            for share, size, stream in zip(shares, (negatives, positives), (61, 62), strict=True)
         ]
         made: NoisyTable = self.request(about).mechanism.sample(Sealed(np.concatenate(counts)))
         return made
+
+    def typical_release(self, about: ScoredRows, guess: Guess) -> CurvesRelease | None:
+        release = super().typical_release(about, guess)
+        if release is not None:
+            release.effort = FORECAST
+        return release
+
+
+FORECAST: Final = {"chains": 32, "warm": 16, "kept": 8}
+"""Draws that are enough for a forecast of widths."""
+MOST_SAMPLED: Final = 10**6
+"""Rows; of more, those of a sample lie nearly as the population's."""
+
+
+def _sampled(share: Floats, rows: int, stream: int) -> Ints:
+    """Return how many of so many rows lie in each cell: a sample, as uneven as chance has it."""
+    below = np.cumsum(share)
+    if rows > MOST_SAMPLED:
+        return np.diff(np.round(np.append(0, below) * rows)).astype(np.int64)
+    places = np.searchsorted(below, uniform(stream, rows) * below[-1], side="right")
+    return np.bincount(np.minimum(places, len(share) - 1), minlength=len(share))
 
 
 # --- audited -------------------------------------------------------------------------------------

@@ -21,7 +21,13 @@ from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.kernel.ranking.statistic import ScoreTable
-from heldout.questions.curves.bands import Band, Rectangles, Region, rectangles
+from heldout.questions.curves.bands import (
+    Band,
+    Rectangles,
+    Region,
+    area_half_width,
+    rectangles,
+)
 from heldout.questions.curves.decisions import ReadDecisions
 from heldout.questions.curves.draws import interval_of
 from heldout.questions.curves.methods.heldout import NamedCounts, TableWithArea
@@ -64,6 +70,7 @@ class CurvesRelease(ReadDecisions, Release):
         self.table = table
         self._area: RankingRelease | None = None  # released beside the table
         self._bare = False  # nothing is assumed
+        self.effort: Mapping[str, int] = {}  # of the draws; less for a forecast
         self._before: Readings | None = None  # what was printed, of a stored answer
         self.score_range = statistic.score_range
         mapped = drawn.request.parameters.get("score_map")
@@ -125,7 +132,7 @@ class CurvesRelease(ReadDecisions, Release):
     def _rows(self) -> Posterior | None:
         """The rows as the table leaves them possible; None for the papers' methods."""
         if isinstance(self.table, TableWithArea):
-            return Posterior(self.table, score_range=self.score_range)
+            return Posterior(self.table, score_range=self.score_range, **self.effort)
         return None
 
     @property
@@ -356,12 +363,17 @@ class CurvesRelease(ReadDecisions, Release):
                 return min(low, value), max(high, value)
             if self._posterior is not None:
                 return interval_of(self._areas(0)(noise_only), level)
+            if self._rows is None and not self._bare:
+                half = area_half_width(self.table, self._curve, level, noise_only=noise_only)
+                return max(value - half, 0.0), min(value + half, 1.0)
             band = self._region(level, noise_only).roc(_GRID, np.interp(_GRID, *self._xy))
             return _area_of_steps(band)
 
         def reach(level: float) -> float:
             if self._area is not None and self._area.headline.reach is not None:
                 return self._area.headline.reach(level)
+            if self._rows is None and not self._bare:
+                return area_half_width(self.table, self._curve, level, noise_only=True)
             low, high = interval(level, True)  # of which one side may be cut
             return max(high - value, value - low)
 
@@ -380,6 +392,10 @@ class CurvesRelease(ReadDecisions, Release):
         curve = self._curve
 
         def interval(level: float, noise_only: bool) -> Interval:
+            if self._rows is None and not self._bare:
+                # An integral strays no further than its heights, each by itself, do on average.
+                words: Any = {"level": level, "simultaneous": False, "noise_only": noise_only}
+                return self._precision_area(rectangles(self.table, **words))
             return self._precision_area(self._region(level, noise_only))
 
         value = _area_under(curve.tpr, curve.precision())
