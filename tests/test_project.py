@@ -65,7 +65,9 @@ FIELDS = {
     ("server/web_boards.py", "each"),
 }
 """Names of JSON fields that clients read: they stay as they are."""
-BEING_RENAMED = ("questions/curves/",)
+BEING_RENAMED = tuple(
+    f"questions/curves/{name}.py" for name in ("bands", "posterior", "questions", "release")
+)
 
 
 def _names(tree: ast.AST) -> Iterator[str]:

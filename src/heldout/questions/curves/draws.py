@@ -105,7 +105,7 @@ def interval_of(
 
 
 def normal_deviations(level: float) -> float:
-    """How many deviations hold so much of a normal law."""
+    """Return how many deviations hold so much of a normal law."""
     return float(normal_quantile(np.array([(1 + level) / 2]))[0])
 
 
@@ -122,7 +122,7 @@ class Draws:
 
     @cached_property
     def above(self) -> tuple[Floats, Floats]:
-        """How many rows lie at or above the start of each part; 0 after the last."""
+        """Count the rows at or above the start of each part; 0 after the last."""
         false, true = (
             np.pad(np.cumsum(rows[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
             for rows in (self.negatives, self.positives)
