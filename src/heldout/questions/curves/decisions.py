@@ -1,4 +1,4 @@
-"""What people decide by curves: net benefit, costs, gains, thresholds. All of it is free."""
+"""Read decisions off curves: net benefit, costs, gains, thresholds. All of it is free."""
 
 import math
 from abc import abstractmethod
@@ -41,8 +41,8 @@ class DecisionCurve:
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         return {
             "thresholds": self.thresholds.tolist(),
-            "net_benefit": [each.as_dict(level) for each in self.net_benefit],
-            "treat_all": [each.as_dict(level) for each in self.treat_all],
+            "net_benefit": [measure.as_dict(level) for measure in self.net_benefit],
+            "treat_all": [measure.as_dict(level) for measure in self.treat_all],
         }
 
 
@@ -120,7 +120,7 @@ class ReadDecisions:
     def _grid_step(self) -> float: ...
 
     def surprise(self, name: str, value: float) -> float:
-        """How often so far a number would be released, by its interval."""
+        """Return how often so far a number would be released, by its interval."""
         measure: Measure = self.measures[name]  # type: ignore[attr-defined]
         return measure.surprise(value)
 
@@ -174,8 +174,8 @@ class ReadDecisions:
                 )
             place = float(reached[-1])
         threshold = np.interp(place, np.arange(len(curve.thresholds)), curve.thresholds)
-        held = float(min(max(threshold, low), high))
-        return float(self._scores(np.array([held]))[0])
+        inside = float(min(max(threshold, low), high))
+        return float(self._scores(np.array([inside]))[0])
 
     @property
     def gini(self) -> Measure:
@@ -191,7 +191,7 @@ class ReadDecisions:
 
     def partial_auc(self, *, fpr: tuple[float, float]) -> Measure:
         """The mean true positive rate over a range of false positive rates: area over its width."""
-        low, high = (as_number(each) for each in fpr) if len(fpr) == 2 else (1.0, 0.0)
+        low, high = (as_number(end) for end in fpr) if len(fpr) == 2 else (1.0, 0.0)
         if not 0 <= low < high <= 1:
             raise ArgumentError(f"fpr must be two rates, the lower first, got {shown(fpr)}.")
         places = np.unique(np.concatenate([_GRID[(low < _GRID) & (high > _GRID)], [low, high]]))
@@ -234,12 +234,20 @@ class ReadDecisions:
         """Net benefit with intervals at several thresholds; scores must be probabilities."""
         check_probabilities(self.score_range)
         low, high = self.score_range
-        usual = [each for each in np.linspace(0.05, 0.95, 19).tolist() if low < each < high]
-        chosen = usual if thresholds is None else [self._probability(each) for each in thresholds]
+        usual = [
+            threshold
+            for threshold in np.linspace(0.05, 0.95, 19).tolist()
+            if low < threshold < high
+        ]
+        chosen = (
+            usual
+            if thresholds is None
+            else [self._probability(threshold) for threshold in thresholds]
+        )
         return DecisionCurve(
             thresholds=np.array(chosen),
-            net_benefit=tuple(self.net_benefit(each) for each in chosen),
-            treat_all=tuple(self.treat_all(each) for each in chosen),
+            net_benefit=tuple(self.net_benefit(threshold) for threshold in chosen),
+            treat_all=tuple(self.treat_all(threshold) for threshold in chosen),
         )
 
     def _probability(self, threshold: float) -> float:
@@ -254,15 +262,15 @@ class ReadDecisions:
     def cost(
         self, threshold: float, *, false_positive: float = 1, false_negative: float = 1
     ) -> Measure:
-        """What wrong calls cost a row on average, each kind at its own price."""
+        """Return what wrong calls cost a row on average, each kind at its own price."""
         prices = _prices(false_positive, false_negative)
         dearest = max(prices)
         shares = (0, prices[0] / dearest, prices[1] / dearest, 0)
         metric = Metric("mean cost", shares, (1, 1, 1, 1), "", "")
-        found = self.confusion(threshold).measure(metric)
+        mean = self.confusion(threshold).measure(metric)
         most = range_of_costs(*prices)
         return _moved(
-            found, "mean cost", lambda value: dearest * value, lambda value: min(value / most, 1.0)
+            mean, "mean cost", lambda value: dearest * value, lambda value: min(value / most, 1.0)
         )
 
     def cost_curve(self, *, level: float = 0.95) -> CostCurve:
@@ -319,7 +327,7 @@ class ReadDecisions:
 
     @cached_property
     def calibration_slope(self) -> Measure:
-        """How much log odds rise where the model's rise by 1; below 1 it is overconfident."""
+        """Return how far log odds rise where the model's rise by 1: overconfident below 1."""
         name = "calibration slope"
         return self._as_printed(name, lambda: self._logistic(name, 1))
 
@@ -344,15 +352,15 @@ class ReadDecisions:
             # Nobody told where in its part a row lies.
             scores = [posterior.part_scores(share) for share in (0.5, 0.25, 0.75)]
         seen = np.maximum(positives, 0.0), np.maximum(negatives, 0.0)
-        fits = [_logistic_fit(positives, negatives, each, slope=which == 1) for each in scores]
-        found, chance, design, bread = fits[0]
-        others = [float(each[0][which] - found[which]) for each in fits]
+        fits = [_logistic_fit(positives, negatives, places, slope=which == 1) for places in scores]
+        fitted, chance, design, bread = fits[0]
+        others = [float(places[0][which] - fitted[which]) for places in fits]
 
         def interval(level: float, noise_only: bool) -> Interval:
             if posterior is not None:
                 drawn = posterior.draws(noise_only=noise_only)
                 off = drawn.positives * (1 - chance) - drawn.negatives * chance
-                steps = found[which] + off @ design @ bread[which]
+                steps = fitted[which] + off @ design @ bread[which]
                 low, high = interval_of(steps, level, low=-_FURTHEST, high=_FURTHEST)
                 return low + min(others), high + max(others)
             meat = variance * (chance**2 + (1 - chance) ** 2)
@@ -363,31 +371,31 @@ class ReadDecisions:
             spread = bread @ (design.T @ (design * meat[:, None])) @ bread
             half = single_quantile(level) * math.sqrt(max(float(spread[which, which]), 0.0))
             half = min(half, _FURTHEST)
-            return float(found[which]) - half, float(found[which]) + half
+            return float(fitted[which]) - half, float(fitted[which]) + half
 
         # A range without ends has its half where nothing is wrong: below a slope of 1, and below an
         # intercept of 0, by what that makes of a probability of one half.
         share = (lambda x: max(x, 0.0) / (1 + max(x, 0.0))) if which else _logistic_law
-        return self._measure(name, float(found[which]), interval, share)
+        return self._measure(name, float(fitted[which]), interval, share)
 
 
 def _logistic_fit(
     positives: Floats, negatives: Floats, scores: Floats, *, slope: bool
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Intercept and slope (taken as 1 if not asked for), chances, design, inverse curvature."""
-    held = np.clip(scores, 1e-9, 1 - 1e-9)
-    odds = np.clip(np.log(held / (1 - held)), -_ODDS, _ODDS)
+    inner = np.clip(scores, 1e-9, 1 - 1e-9)
+    odds = np.clip(np.log(inner / (1 - inner)), -_ODDS, _ODDS)
     design = np.stack([np.ones_like(odds), odds], axis=1)[:, : 1 + slope]
     offset = np.zeros_like(odds) if slope else odds
-    found, ridge = np.array([0.0, 1.0])[: 1 + slope], 1e-6 * np.eye(1 + slope)
+    fitted, ridge = np.array([0.0, 1.0])[: 1 + slope], 1e-6 * np.eye(1 + slope)
     rows = np.maximum(positives + negatives, 0.0)
     for _ in range(_STEPS):
-        chance = 1 / (1 + np.exp(-np.clip(offset + design @ found, -30, 30)))
+        chance = 1 / (1 + np.exp(-np.clip(offset + design @ fitted, -30, 30)))
         weight = rows * chance * (1 - chance)
         bread = np.linalg.inv(design.T @ (design * weight[:, None]) + ridge)
         step = bread @ (design.T @ (positives - (positives + negatives) * chance))
-        found = found + np.clip(step, -1, 1)
-    return found, chance, design, bread
+        fitted = fitted + np.clip(step, -1, 1)
+    return fitted, chance, design, bread
 
 
 def _logistic_law(odds: float) -> float:
@@ -395,8 +403,8 @@ def _logistic_law(odds: float) -> float:
 
 
 def _prices(false_positive: float, false_negative: float) -> list[float]:
-    prices = [as_number(each) for each in (false_positive, false_negative)]
-    if not (all(0 <= each < 1e12 for each in prices) and any(prices)):
+    prices = [as_number(price) for price in (false_positive, false_negative)]
+    if not (all(0 <= price < 1e12 for price in prices) and any(prices)):
         raise ArgumentError("Costs must be numbers from 0 on, not both 0.")
     return prices
 

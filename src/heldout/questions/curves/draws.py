@@ -7,16 +7,16 @@ of this is a privacy mechanism; all of it is arithmetic on released numbers.
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.arrays import Floats
 from heldout.intervals.noise import normal_quantile
+from heldout.questions.curves.tuned import EDGE, TAIL
 
 __all__ = [
-    "TAIL",
     "Draws",
     "ends_of",
     "gamma",
@@ -26,9 +26,6 @@ __all__ = [
     "normal_deviations",
     "uniform",
 ]
-
-TAIL: Final = 0.98  # the furthest level whose quantiles are read off the draws as they are
-_EDGE: Final = 0.25  # an interval that ends so near 0 or 1, in widths of its own, goes on to it
 
 
 def _hashes(stream: int, size: int) -> NDArray[np.unsignedinteger[Any]]:
@@ -98,14 +95,14 @@ def interval_of(
         more = normal_deviations(level) / normal_deviations(TAIL)
         ends = ends[1] + (ends - ends[1]) * more
     first, last = float(ends[0]), float(ends[2])
-    room = _EDGE * (last - first)
+    room = EDGE * (last - first)
     first = low if first - low <= room else first
     last = high if high - last <= room else last
     return max(first, low), min(last, high)
 
 
 def normal_deviations(level: float) -> float:
-    """How many deviations hold so much of a normal law."""
+    """Return how many deviations hold so much of a normal law."""
     return float(normal_quantile(np.array([(1 + level) / 2]))[0])
 
 
@@ -122,7 +119,7 @@ class Draws:
 
     @cached_property
     def above(self) -> tuple[Floats, Floats]:
-        """How many rows lie at or above the start of each part; 0 after the last."""
+        """Count the rows that lie at or above the start of each part; 0 after the last."""
         false, true = (
             np.pad(np.cumsum(rows[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
             for rows in (self.negatives, self.positives)

@@ -63,8 +63,8 @@ def chart(reading: Drawable, *, level: float) -> Chart:
         x, y = "Mean score", "Observed share of positives"
         most = float(reading.share.max(initial=0.0)) or 1.0
         bins = records(x=reading.predicted, y=reading.observed, low=band.low, high=band.high)
-        for each, share in zip(bins, reading.share.tolist(), strict=True):
-            each["size"] = 10 + 190 * max(share, 0.0) / most
+        for layer, share in zip(bins, reading.share.tolist(), strict=True):
+            layer["size"] = 10 + 190 * max(share, 0.0) / most
         bars = Layer("rule", bins, y="low", y2="high", color=PALETTE[5], style={"strokeWidth": 3})
         layers = [_DIAGONAL, bars, Layer("point", bins, size=Field("size"))]
     return Chart(layers, x=Numbers(x), y=Numbers(y), title=TITLES[reading.kind])
@@ -77,19 +77,19 @@ def svg(reading: Drawable, *, level: float) -> str:
 
 def figures(readings: Iterable[Drawable], *, level: float) -> list[Figure]:
     """Pictures with what is written under them."""
-    return [Figure(svg(each, level=level), _caption(each, level)) for each in readings]
+    return [Figure(svg(curve, level=level), _caption(curve, level)) for curve in readings]
 
 
 def _caption(reading: Drawable, level: float) -> str:
-    """What is shown, and what its band assumes."""
-    said = _CAPTIONS[reading.kind]
+    """Say what is shown, and what its band assumes."""
+    words = _CAPTIONS[reading.kind]
     if not isinstance(reading, CalibrationCurve):
-        said += _BAND + (_FITTED if reading.is_fitted else _EDGES)
-    return said.format(percent=f"{level * 100:g}%")
+        words += _BAND + (_FITTED if reading.is_fitted else _EDGES)
+    return words.format(percent=f"{level * 100:g}%")
 
 
 def _description(reading: Drawable) -> str:
-    """What a screen reader says."""
+    """Return what a screen reader says."""
     if isinstance(reading, RocCurve):
         return "True positive rate against false positive rate, with the band of the population."
     if isinstance(reading, PrecisionRecallCurve):

@@ -35,8 +35,8 @@ def calibration_curve(
     table: NoisyTable, curve: Curve, *, score_range: tuple[float, float]
 ) -> "CalibrationCurve":
     """The table's own bins, or a dozen joined ones if it has very many."""
-    kept = _diagram_edges(table, curve, score_range)
-    edges = table.edges[kept]
+    bounds = _diagram_edges(table, curve, score_range)
+    edges = table.edges[bounds]
     scores = grid_scores(edges, points=table.points, score_range=score_range)
     both = [np.array(curve.at(float(score))) for score in scores]
     false, true = np.array(both).T
@@ -45,12 +45,14 @@ def calibration_curve(
     rows = positives + negatives
     middles = (scores[:-1] + np.minimum(scores[1:], score_range[1])) / 2
     observed = np.divide(positives, rows, out=np.full_like(rows, 0.5), where=rows > 0)
-    noisy = [np.add.reduceat(each, kept[:-1]) for each in (table.positives, table.negatives)]
-    variance = np.maximum(*(np.add.reduceat(each**2, kept[:-1]) for each in _deviations(table)))
+    noisy = [np.add.reduceat(values, bounds[:-1]) for values in (table.positives, table.negatives)]
+    variance = np.maximum(
+        *(np.add.reduceat(values**2, bounds[:-1]) for values in _deviations(table))
+    )
     if table.noise.scale is None:
         # Noise of one method's bins may hang together; the joined one is bounded by their sum.
         variance = np.maximum(
-            *(np.add.reduceat(each, kept[:-1]) ** 2 for each in _deviations(table))
+            *(np.add.reduceat(values, bounds[:-1]) ** 2 for values in _deviations(table))
         )
     return CalibrationCurve(
         _table=table,
@@ -121,7 +123,7 @@ class _Reading:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the band goes by draws of the rows, which assume how rows lie between edges.
+        """Return whether the band goes by draws, which assume how rows lie between edges.
 
         Otherwise it goes by the edges of the table, and assumes only that the curve rises: where
         noise hides a class, where that is asked for, and for the papers' methods.
@@ -156,8 +158,10 @@ class _Reading:
     def to_frame(self, level: float = 0.95) -> Any:
         """The points as a pandas frame, with the ends of the band."""
         band = self.band(level)  # type: ignore[attr-defined]
-        columns = {each.name: getattr(self, each.name) for each in fields(self)}
-        points = {name: each for name, each in columns.items() if np.shape(each) == band.low.shape}
+        columns = {column.name: getattr(self, column.name) for column in fields(self)}
+        points = {
+            name: column for name, column in columns.items() if np.shape(column) == band.low.shape
+        }
         return framed(**points, low=band.low, high=band.high)
 
     def svg(self, *, level: float = 0.95) -> str:
@@ -248,11 +252,11 @@ class PrecisionRecallCurve(_Reading):
         if at is None and self._is_printed(level, simultaneous, noise_only):
             assert self._printed is not None
             return self._printed.band(self.kind, self.recall)
-        found = self._region(level, simultaneous, noise_only)
+        region = self._region(level, simultaneous, noise_only)
         if at is None:
-            return found.precision(self.recall, self.precision)
+            return region.precision(self.recall, self.precision)
         places = np.asarray(at, dtype=np.float64)
-        return found.precision(places, np.interp(places, self.recall, self.precision))
+        return region.precision(places, np.interp(places, self.recall, self.precision))
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         band = self.band(level)
@@ -296,11 +300,11 @@ class CalibrationCurve(_Reading):
         if self._is_printed(level, not simultaneous, noise_only):
             assert self._printed is not None
             return self._printed.band(self.kind, self.predicted)
-        each = len(self.observed) if simultaneous else 1
+        bins_at_once = len(self.observed) if simultaneous else 1
         if self._posterior is not None:
             assert self._grid_edges is not None
             shares = self._posterior.bin_shares(self._grid_edges, noise_only=noise_only)
-            alone = 1 - (1 - checked_level(level)) / each
+            alone = 1 - (1 - checked_level(level)) / bins_at_once
             ends = np.array([interval_of(share, alone) for share in shares.T])
             return Band(
                 self.predicted,
@@ -315,7 +319,7 @@ class CalibrationCurve(_Reading):
             top_variance=variance,
             rest_variance=variance,
             rows=0.0 if noise_only else rows,
-            quantile=single_quantile(checked_level(level), of=each),
+            quantile=single_quantile(checked_level(level), of=bins_at_once),
         )
         observed = self.observed
         return Band(self.predicted, np.minimum(low, observed), np.maximum(high, observed))
@@ -331,7 +335,7 @@ class CalibrationCurve(_Reading):
         return self.error
 
     def error_interval(self, level: float, *, noise_only: bool) -> tuple[float, float]:
-        """What the bins' own bands leave possible, all at once."""
+        """Return what the bins' own bands leave possible, all at once."""
         band = self.band(level, simultaneous=True, noise_only=noise_only)
         outside = np.maximum(np.maximum(band.low - self.predicted, self.predicted - band.high), 0)
         furthest = np.maximum(np.abs(band.low - self.predicted), np.abs(band.high - self.predicted))
@@ -353,7 +357,7 @@ class CalibrationCurve(_Reading):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lift:
-    """How many times more positives than chance are among the share of rows that is called."""
+    """Tells how many times more positives than chance are among the rows that are called."""
 
     called: Floats
     lift: Floats

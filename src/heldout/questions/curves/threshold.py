@@ -44,7 +44,7 @@ class CurveConfusion(ConfusionReadings):
         rest = np.array(metric.denominator, dtype=float) - top
         bounds = []
         for cells, covariance in self._seen():
-            held = np.maximum(cells, 0) + np.sqrt(np.diag(covariance))
+            at_least = np.maximum(cells, 0) + np.sqrt(np.diag(covariance))
             bounds.append(
                 ratio_bounds(
                     float(top @ cells),
@@ -52,7 +52,7 @@ class CurveConfusion(ConfusionReadings):
                     top_variance=float(top @ covariance @ top),
                     rest_variance=float(rest @ covariance @ rest),
                     covariance=float(top @ covariance @ rest),
-                    rows=0.0 if noise_only else _trials(top, rest, held),
+                    rows=0.0 if noise_only else _trials(top, rest, at_least),
                     quantile=single_quantile(level),
                 )
             )
@@ -96,7 +96,7 @@ class CurveConfusion(ConfusionReadings):
         return float(np.clip(min(ends), 0, most)), float(np.clip(max(ends), 0, most))
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
-        measures = {name: each.as_dict(level) for name, each in self.measures.items()}
+        measures = {name: measure.as_dict(level) for name, measure in self.measures.items()}
         return {"threshold": self.threshold, "measures": measures}
 
 
@@ -197,8 +197,8 @@ class Named(CurveConfusion):
         counts = weight * self.named.counts + (1 - weight) * fine
         variances = np.broadcast_to(own * weight, counts.shape)
         split = int(np.searchsorted(self.named.edges, self.edge)) + 1
-        parts = [(each[:, split:].sum(axis=1), each[:, :split].sum(axis=1))
-                 for each in (counts, variances)]  # fmt: skip
+        parts = [(values[:, split:].sum(axis=1), values[:, :split].sum(axis=1))
+                 for values in (counts, variances)]  # fmt: skip
         order = [(above[1], above[0], below[1], below[0]) for above, below in parts]
         return np.array(order[0]), np.array(order[1])
 

@@ -24,7 +24,7 @@ MOST_ROWS: Final = 10**15
 
 @dataclass(frozen=True, kw_only=True)
 class CountedCurves:
-    """How many rows there are, with noise, and the default curves for about so many.
+    """Releases a noisy number of rows, then the default curves for about so many.
 
     How many bins there are, and how strongly the cuts lean on the public measure, must suit the
     number of rows: a guess of thousands where there are hundreds spends epsilon on cuts that see
@@ -61,7 +61,7 @@ class CountedCurves:
 
     @property
     def rest(self) -> Fraction:
-        """What the count leaves for the curves."""
+        """Return what the count leaves for the curves."""
         return self.epsilon - COUNT_SHARE * self.epsilon
 
     @cached_property

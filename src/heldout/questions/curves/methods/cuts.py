@@ -120,7 +120,7 @@ class MedianCuts(Primitive):
 
     @property
     def rate(self) -> Fraction:
-        """What one row of imbalance takes off the logarithm of a cut's probability."""
+        """Return what one row of imbalance takes off the logarithm of a cut's probability."""
         return self.epsilon / (2 * self.levels * self.moved)
 
     def draw(self, counts: Ints, *, randomness: Randomness | None = None) -> Ints:
@@ -190,7 +190,7 @@ class CrowdedCells(Primitive):
 
     @property
     def rate(self) -> Fraction:
-        """What one row adds to the logarithm of its cell's weight."""
+        """Return what one row adds to the logarithm of its cell's weight."""
         return self.epsilon / self.moved
 
     def draw(self, counts: Ints, edges: Ints, *, randomness: Randomness | None = None) -> Ints:

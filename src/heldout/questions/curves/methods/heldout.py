@@ -86,14 +86,14 @@ class TableWithArea(NoisyTable):
     @property
     def beside(self) -> tuple[NamedCounts, ...]:
         """Other counts of the same rows."""
-        return tuple(each for each in (self.named, self.first) if each is not None)
+        return tuple(counts for counts in (self.named, self.first) if counts is not None)
 
     def as_dict(self) -> dict[str, Any]:
         more = {"named": self.named, "first": self.first}
-        beside = {name: each.as_dict() for name, each in more.items() if each is not None}
+        beside = {name: part.as_dict() for name, part in more.items() if part is not None}
         area = None if self.area is None else self.area.as_dict()
         places = {"cuts": self.cuts, "heaps": self.heaps, "values": self.values}
-        chosen = {name: each.tolist() for name, each in places.items() if each is not None}
+        chosen = {name: part.tolist() for name, part in places.items() if part is not None}
         return {**super().as_dict(), "area": area, **beside, **chosen}
 
 

@@ -30,7 +30,7 @@ def monotone_cubic(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> Floats:
     >>> monotone_cubic([0, 1, 3], [0, 1, 1], [0, 0.5, 1, 2]).round(3).tolist()
     [0.0, 0.667, 1.0, 1.0]
     """
-    x, y, at = (np.asarray(each, dtype=np.float64) for each in (x, y, at))
+    x, y, at = (np.asarray(values, dtype=np.float64) for values in (x, y, at))
     h = np.diff(x)
     chord = np.diff(y) / h
     if len(h) == 1:
@@ -143,7 +143,7 @@ class HierarchicalQuantile:
         coarse = EvenEdges(bins=tree.bins).draw(by_class[0])
         fine = np.union1d(coarse, EvenEdges(bins=_FINE).draw(by_class[0]))
         drawn = [tree.draw(np.add.reduceat(counts, coarse[:-1])) for counts in by_class]
-        negatives, positives = (self._between(each, coarse, fine) for each in drawn)
+        negatives, positives = (self._between(counted, coarse, fine) for counted in drawn)
         return NoisyTable(
             edges=fine,
             negatives=negatives,
@@ -151,10 +151,10 @@ class HierarchicalQuantile:
             noise=TableNoise(
                 scale=None,
                 bin_deviation=np.stack(
-                    [_spread(each.bin_deviation, coarse, fine) for each in drawn]
+                    [_spread(counted.bin_deviation, coarse, fine) for counted in drawn]
                 ),
                 above_deviation=np.stack(
-                    [np.interp(fine, coarse, each.above_deviation) for each in drawn]
+                    [np.interp(fine, coarse, counted.above_deviation) for counted in drawn]
                 ),
                 unbiased=False,
             ),

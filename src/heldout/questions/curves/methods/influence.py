@@ -63,8 +63,8 @@ class Placements:
         rows = seen.sum(axis=0)
         rows = np.maximum(rows, max(rows.mean(), 1.0) / 4)
         rates = []
-        for held in ((1 - share) * rows, share * rows):
-            above = np.append(np.cumsum(held[::-1])[::-1], 0.0) / held.sum()
+        for inside in ((1 - share) * rows, share * rows):
+            above = np.append(np.cumsum(inside[::-1])[::-1], 0.0) / inside.sum()
             rates.append(np.interp(np.arange(len(cuts)), coarse, above))
         return cls(
             cuts=np.asarray(cuts),
@@ -89,11 +89,11 @@ class Placements:
         the smaller class over its own.
         """
         middles = np.arange(self.cuts[-1]) + 0.5
-        above, below = (np.interp(middles, self.cuts, each) for each in (self.true, self.false))
+        above, below = (np.interp(middles, self.cuts, rates) for rates in (self.true, self.false))
         negatives = self.smaller / self.negatives * (above - self.area)
         positives = self.smaller / self.positives * (1 - below - self.area)
-        found = np.rint(STEPS * np.stack([negatives, positives])).astype(np.int64)
-        return np.clip(found, -STEPS, STEPS)
+        steps = np.rint(STEPS * np.stack([negatives, positives])).astype(np.int64)
+        return np.clip(steps, -STEPS, STEPS)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,9 +116,9 @@ class AreaBySum:
         return float(self.noise_scale) / (STEPS * self.placements.smaller)
 
     def expected(self, false: Floats, true: Floats, *, positives: float, negatives: float) -> float:
-        """What `value` is without noise for rows with these rates at the cuts."""
+        """Return what `value` is without noise for rows with these rates at the cuts."""
         placed = self.placements
-        above, below = ((each[1:] + each[:-1]) / 2 for each in (placed.true, placed.false))
+        above, below = ((rates[1:] + rates[:-1]) / 2 for rates in (placed.true, placed.false))
         moved = positives / placed.positives * (-np.diff(true) @ (1 - below - placed.area))
         moved += negatives / placed.negatives * (-np.diff(false) @ (above - placed.area))
         return placed.area + float(moved)
@@ -192,12 +192,16 @@ class CountsWithArea(Primitive):
         cells, scale = self.scales(weights, edges)
         exact = np.add.reduceat(by_class, edges[:-1], axis=1)
         noisy = [
-            [_with_noise(count, each) for count, each in zip(row, scales, strict=True)]
+            [_with_noise(count, own_scale) for count, own_scale in zip(row, scales, strict=True)]
             for row, scales in zip(exact.tolist(), cells, strict=True)
         ]
         # Whole numbers without a largest one; holding the sum to 64 bits moves it no further.
-        held = np.flatnonzero(by_class)
-        pairs = zip(by_class.ravel()[held].tolist(), weights.ravel()[held].tolist(), strict=True)
+        cells_with_rows = np.flatnonzero(by_class)
+        pairs = zip(
+            by_class.ravel()[cells_with_rows].tolist(),
+            weights.ravel()[cells_with_rows].tolist(),
+            strict=True,
+        )
         total = min(max(sum(count * weight for count, weight in pairs), -_MOST), _MOST)
         area = AreaBySum(placements=placements, noisy=_with_noise(total, scale), noise_scale=scale)
         return np.array(noisy), noise_of(cells), area
@@ -207,7 +211,7 @@ class CountsWithArea(Primitive):
 
 
 def worse_than_chance(negatives: Floats, positives: Floats, *, scales: Floats) -> bool:
-    """Whether noisy counts, lowest scores first, clearly say that positives have the lower scores.
+    """Return whether noisy counts, lowest scores first, clearly put the positives lower.
 
     By the pairs of a positive and a negative in order less those out of order, and what Laplace
     noise of these scales (negatives first) makes of such a number.
@@ -219,7 +223,7 @@ def worse_than_chance(negatives: Floats, positives: Floats, *, scales: Floats) -
     """
     # For a row of the other class: rows below less rows above.
     over_negatives, over_positives = (
-        2 * np.cumsum(each) - each - each.sum() for each in (negatives, positives)
+        2 * np.cumsum(counts) - counts - counts.sum() for counts in (negatives, positives)
     )
     in_order = float(positives @ over_negatives)
     spread = 2 * ((scales[1] * over_negatives) ** 2 + (scales[0] * over_positives) ** 2)

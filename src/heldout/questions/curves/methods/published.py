@@ -87,8 +87,8 @@ class TableMethod:
             positives=positives.counts,
             noise=TableNoise(
                 scale=negatives.scale,
-                bin_deviation=np.stack([each.bin_deviation for each in both]),
-                above_deviation=np.stack([each.above_deviation for each in both]),
+                bin_deviation=np.stack([counted.bin_deviation for counted in both]),
+                above_deviation=np.stack([counted.above_deviation for counted in both]),
                 unbiased=negatives.unbiased,
             ),
             rows=self.rows,

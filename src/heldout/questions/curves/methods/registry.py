@@ -33,7 +33,7 @@ class CurveMethod(Protocol):
     """A mechanism whose statistic is the score table and whose answer is a `NoisyTable`."""
 
     def event(self) -> Event:
-        """What the ledger books; its price is epsilon."""
+        """Return what the ledger books; its price is epsilon."""
 
     def sample(self, sealed: Sealed[Any]) -> NoisyTable:
         """Draw, with randomness from the operating system."""
@@ -76,15 +76,15 @@ def method(
     if named and "named" not in known:
         raise ArgumentError(f"thresholds must be left out with method={name!r}, or the method.")
     wanted = {"named": named} if named else {}
-    found: CurveMethod = build(
+    chosen: CurveMethod = build(
         epsilon=epsilon, protection=protection, points=points, rows=rows, **wanted, **options
     )
-    return found
+    return chosen
 
 
 def _builder(name: str) -> Callable[..., CurveMethod]:
     module, function = METHODS[name].split(":")
-    found: Callable[..., CurveMethod] = getattr(
+    builder: Callable[..., CurveMethod] = getattr(
         importlib.import_module(f"heldout.questions.curves.methods.{module}"), function
     )
-    return found
+    return builder
