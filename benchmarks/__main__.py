@@ -6,7 +6,7 @@ import sys
 
 import benchmarks
 
-NOT_BENCHMARKS = {"__main__", "accuracy", "command", "figure"}
+NOT_BENCHMARKS = {"__main__", "accuracy", "beside", "command", "figure", "populations"}
 
 
 def main() -> int:

@@ -1,12 +1,15 @@
 """How much the same epsilon says: widths, coverage and power, in one run, with standard errors.
 
-    python -m benchmarks.accuracy [--data DIR] [--runs 40] [--tables compare bands]
+    python -m benchmarks.accuracy [--data DIR] [--runs 40] [--tables compare beside] [--part 1/3]
+        [--keep FILE] [--write docs/accuracy.md]
 
 Rows are drawn with replacement from a population whose truth is known: made-up scores, heavy-tailed
 ones among them, and, where DIR has them, two models each on adult (which shares of epsilon were
 tuned on), cps_march2000 and acs2018_gov_census (which they were not). Everything is asked through
-`Session`, as an analyst asks it. At the end one table: what was wanted and what was measured. About
-ten minutes on one idle core.
+`Session`, as an analyst asks it. At the end one table: what was wanted and what was measured. The
+table `beside` has the simplest private alternative and no privacy in columns of their own, on
+held-back sets too (`benchmarks/beside.py`); on shared cores it runs in parts. About ten minutes on
+one idle core.
 """
 
 import argparse
@@ -20,6 +23,7 @@ from typing import Any
 import numpy as np
 
 import heldout as ho
+from benchmarks import beside as alternatives
 from benchmarks import roc_error
 from benchmarks.figure import Rows
 from benchmarks.populations import Population, from_data, made_up
@@ -400,12 +404,30 @@ def _counted(X: Any, y: Any, scale: float) -> Any:
     return weights
 
 
+def beside(populations: list[Population], runs: int, random: Any, out: Rows) -> None:
+    """Add a line a measure: our error over that of the best simple alternative, all sets."""
+    print("\nbeside the simplest alternative and no privacy")
+    lines = alternatives.measure_all(_DATA[0], runs, random, part=_PART[0], keep=_KEEP[0])
+    for measure in dict.fromkeys(line.measure for line in lines):
+        ratios = [
+            max(line.ours, 1e-6) / max(min(line.simplest.values()), 1e-6)
+            for line in lines
+            if line.measure == measure
+        ]
+        logs = np.log(ratios)
+        middle = float(np.exp(logs.mean()))
+        error = middle * float(logs.std()) / math.sqrt(len(logs))
+        out.add(f"{measure}: error / simplest alternative's", middle, error, high=1.1)
+
+
 _DATA: list[Path | None] = [None]
+_KEEP: list[Path | None] = [None]
+_PART: list[tuple[int, int]] = [(1, 1)]
 TABLES = {
     each.__name__: each
     for each in (
         compare, areas, regression, r_squared, curves, bands, methods, reports, separability,
-        learning,
+        learning, beside,
     )
 }  # fmt: skip
 
@@ -415,7 +437,15 @@ def main() -> bool:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--tables", nargs="*", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--part", default="1/1", help="of the table beside, such as 2/3")
+    parser.add_argument("--keep", type=Path, help="file for the lines of that table")
+    parser.add_argument("--write", type=Path, help="page that gets the table of the kept lines")
     chosen = parser.parse_args() if __name__ == "__main__" else parser.parse_args([])
+    if chosen.write is not None:
+        alternatives.write(chosen.write, chosen.keep)
+        return True
+    first, _, whole = chosen.part.partition("/")
+    _PART[0], _KEEP[0] = (int(first), int(whole)), chosen.keep
     populations = list(made_up())
     if chosen.data is not None:
         populations += from_data(chosen.data)

@@ -318,7 +318,7 @@ def main() -> None:
     if "fit" in chosen.tables:
         fits(several, chosen.runs, chosen.sizes, chosen.prices)
     if "conclusions" in chosen.tables:
-        conclusions(several, chosen.runs, chosen.sizes, chosen.prices)
+        conclusions(several, chosen.runs, [1_000, 5_000, 20_000], ["1"])
     print(f"\n{time.time() - start:.0f} s; * set that constants were chosen on")
 
 

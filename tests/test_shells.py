@@ -11,7 +11,7 @@ from heldout import questions as q
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "heldout"
-PRESETS = {f"cli/{name}.py" for name in ("evaluate", "residuals", "select")}
+PRESETS = {f"cli/{name}.py" for name in ("evaluate", "residuals", "select", "twin")}
 OTHER_NAMES = {
     "audit/attacks.py": "metrics that others publish without noise",
     "audit/mechanisms.py": "sensitivities of noise laws",

@@ -6,6 +6,7 @@ hold. `heldout.Dataset` reads texts as numbers where a column is declared so.
 
 import json
 import os
+import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
@@ -20,6 +21,8 @@ __all__ = ["count_right", "read_inspect", "read_lm_eval"]
 Table = dict[str, list[str | None]]
 LONGEST: Final = 400
 """Digits of a number that are written out; no double has more before its point."""
+_SAMPLE: Final = re.compile(r"samples/.*_epoch_\d+(\.json|/sample\.json)", re.DOTALL)
+"""A member of an .eval archive that holds a sample: whole, or the head of one in several parts."""
 _NOT_METRICS: Final = {
     "doc_id",
     "doc",
@@ -67,15 +70,12 @@ def _inspect_samples(place: Path) -> Iterator[Any]:
         yield from samples
         return
     with zipfile.ZipFile(place) as archive:
-        names = [name for name in archive.namelist() if _is_sample(name)]
+        # A sample that was logged again has its name twice; the last one counts.
+        names = {name for name in archive.namelist() if _SAMPLE.fullmatch(name)}
         if not names:
             raise UnreadableTable(f"{place.name} is no Inspect log: it holds no samples.")
         for name in sorted(names):
             yield _load(place, lambda name=name: archive.read(name))
-
-
-def _is_sample(name: str) -> bool:
-    return name.startswith("samples/") and name.endswith(".json")
 
 
 def _load(place: Path, read: Any) -> Any:

@@ -58,7 +58,7 @@ def _custodian_registers(carol: Page) -> None:
     expect(carol.get_by_label("Column that models predict")).to_have_value("age")
     carol.get_by_label("Column that models predict").select_option("readmitted")
     _picks_rows(carol, "encounter_id", second_budget=True)
-    expect(carol.get_by_role("heading", name="Allowances")).to_be_visible()
+    expect(carol.get_by_role("heading", name="Allowances")).to_be_visible(timeout=30_000)
 
 
 def _picks_rows(carol: Page, key: str, *, second_budget: bool = False) -> None:

@@ -294,3 +294,43 @@ def test_half_of_what_a_server_needs_is_refused(
 ) -> None:
     code, out, err = called(capsys, "evaluate", *words, "--epsilon", "1")
     assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+def test_many_models_are_asked_at_once_and_a_second_call_pays_for_nothing_again(
+    running: Any, tmp_path: Path
+) -> None:
+    models = []
+    for place in range(3):
+        file = tmp_path / f"m{place}.json"
+        content = json.loads(Path(running.model).read_text(encoding="utf-8"))
+        file.write_text(json.dumps(content | {"intercept": -20 - place}), encoding="utf-8")
+        models.append(file)
+    rows = running.opened().dataset("readmissions")
+    question = q.Brier(epsilon="1/50")
+    before = rows.spent.epsilon
+    first = rows.ask_all(question, models=models[:2], key="bulk")
+    assert set(first) == {str(model) for model in models[:2]}
+    assert rows.spent.epsilon - before == Fraction(2, 50)
+    again = rows.ask_all(question, models=models, key="bulk")
+    assert rows.spent.epsilon - before == Fraction(3, 50), "two of them were fetched"
+    assert all(again[name].value == first[name].value for name in first)
+    with pytest.raises(ArgumentError, match="different"):
+        rows.ask_all(question, models=[models[0]] * 2)
+
+
+def test_an_evaluation_is_looked_at_again_given_up_after_a_while_and_taken_up_later(
+    running: Any,
+) -> None:
+    rows = running.opened().dataset("readmissions")
+    waits = rows.submit(q.Brier(epsilon="1/50"), model=running.model, key="taken up")
+    stuck = type(waits)(waits._server, dict(waits._record))
+    stuck._refresh = lambda wait=0: None  # type: ignore[method-assign]
+    assert not stuck.done
+    with pytest.raises(TimeoutError, match="still waits"):
+        stuck.wait(timeout=0.01)
+    answered = waits.wait(timeout=60)
+    assert waits.done
+    assert waits.refresh().expected is None
+    later = running.opened().evaluation(waits.id)
+    assert later.done
+    assert later.wait().releases[0].value == answered.releases[0].value

@@ -48,7 +48,8 @@ def alike(now: Any, before: Any, *, anew: bool = False) -> bool:
     """
     if anew and isinstance(now, dict) and str(now.get("release")).startswith("curves"):
         return same_counts(now, before)
-    if isinstance(now, dict) and isinstance(now.get("noise_interval", [[]])[0], float):
+    scalar = isinstance(now, dict) and isinstance(now.get("noise_interval", [[]])[0], float)
+    if scalar and "value" in now:
         return wider(now, before)
     if isinstance(now, dict):
         return now.keys() == before.keys() and all(alike(now[k], before[k], anew=anew) for k in now)

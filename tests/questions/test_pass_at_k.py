@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import warnings
 import zipfile
 from math import comb
 from pathlib import Path
@@ -172,3 +173,25 @@ def test_another_file_is_refused_in_words(tmp_path: Path, text: str) -> None:
         judged.read_inspect(place)
     with pytest.raises(UnreadableTable):
         judged.read_lm_eval(place)
+
+
+def test_a_log_holds_a_sample_once_however_it_is_stored(tmp_path: Path) -> None:
+    # As Inspect's recorder names members; a sample may be logged again, or be in several parts.
+    def sample(id_: str, value: str) -> str:
+        return json.dumps({"id": id_, "epoch": 1, "scores": {"match": {"value": value}}})
+
+    path = tmp_path / "log.eval"
+    with warnings.catch_warnings(), zipfile.ZipFile(path, "w") as archive:
+        warnings.simplefilter("ignore", UserWarning)  # a name twice is what is tested
+        archive.writestr("_journal/start.json", "{}")
+        archive.writestr("samples/HumanEval/0_epoch_1.json", sample("HumanEval/0", "I"))
+        archive.writestr("samples/HumanEval/0_epoch_1.json", sample("HumanEval/0", "C"))
+        archive.writestr("samples/b_epoch_1/sample.json", sample("b", "I"))
+        archive.writestr("samples/b_epoch_1/messages/0.json", "[]")
+        archive.writestr("samples/b_epoch_1/events/stats.json", "{}")
+        archive.writestr("header.json", "{}")
+    assert ho.judged.read_inspect(path) == {
+        "id": ["HumanEval/0", "b"],
+        "epoch": ["1", "1"],
+        "match": ["C", "I"],
+    }

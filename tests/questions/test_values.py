@@ -259,6 +259,22 @@ def test_answers_of_several_sites_are_pooled(question: q.Question) -> None:
     assert "pooled" in pooled.as_dict()
 
 
+def test_weighted_answers_of_several_sites_are_not_pooled_as_unweighted() -> None:
+    question = q.Histogram(epsilon=200, column="a", bins=2, weighted=True)
+    sites = []
+    for site in range(2):
+        rows = ho.Dataset(
+            {"a": ROWS["a"], "w": ROWS["w"]},
+            values={"a": (0, 1)},
+            weight="w",
+            largest_weight=2,
+            name=f"site {site}",
+        )
+        sites.append(ho.Session(rows, budget=ho.Budget(200)).ask(question))
+    with pytest.raises(ArgumentError, match="weighted"):
+        ho.pool(sites)
+
+
 def test_extreme_bounds_never_overflow() -> None:
     values = [1e140, -1e140, 0.0, 1e-140] * 50
     rows = ho.Dataset({"a": values}, values={"a": (-1e140, 1e140)})

@@ -156,7 +156,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/boards"): {"name": "x y", "dataset": "readmissions", "terms": {}},
     ("POST", "/boards/{name}/submissions"): {"artifact": "?", "title": "mine"},
     ("POST", "/tokens"): {"label": "another", "scopes": ["read"]},
-    ("POST", "/people"): {"name": "x y", "role": "analyst"},
+    ("POST", "/people"): {"name": "x/y", "role": "analyst"},
 }
 
 

@@ -126,13 +126,14 @@ def _command(question: type["Question[Any]"], options: type[Custody]) -> Callabl
         Parameters
         ----------
         out
-            Write the answer and its pictures to this .html file, as one page.
+            Write the answer and its pictures to this .html file, as one page; rows that are made
+            up go to a .csv file.
         """
         words: dict[str, Any] = {
             name: read_option(form[name], value) for name, value in vars(chosen).items()
         }
         words |= {name: getattr(frame, name) for name in SHARED & set(form)}
-        Page(out=out).check()
+        Page(out=out).check(*question.writes)
         asked = question(**{name: value for name, value in words.items() if value is not None})
         bought = buy(asked, table=table, rows=rows, options=options, frame=frame)
         bought.deliver(out=out, write=lambda place: _write(place, bought), noun="Answer")

@@ -7,11 +7,12 @@ copy is noticed.
 import hashlib
 import io
 import json
+import math
 import os
 import secrets
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -93,6 +94,11 @@ class Server:
         _ = dataset.facts
         return dataset
 
+    def evaluation(self, identity: str) -> "Evaluation":
+        """Return an evaluation by its id, such as one that an earlier program began."""
+        path = f"/evaluations/{escaped(identity, safe='')}"
+        return Evaluation(self, self._transport.get(path))
+
     def board(self, name: str) -> "RemoteBoard":
         """Return a leaderboard by its name; refuse one that is not there."""
         board = RemoteBoard(self, name)
@@ -106,11 +112,7 @@ class Server:
         The same file is sent once.
         """
         file = Path(model)
-        try:
-            with file.open("rb") as content:
-                digest = hashlib.file_digest(content, "sha256").hexdigest()
-        except OSError as error:
-            raise ArgumentError(f"{shown(file.name)} cannot be read ({error.strerror}).") from None
+        digest = _file_digest(file)
         which = (digest, file.name, *(features or ()))
         if which not in self._sent:
             sent = self._transport.upload("/artifacts", file, name=file.name, features=features)
@@ -249,6 +251,37 @@ class RemoteDataset:
         """Ask, and return all that is needed to keep the answers; `options` as in `submit`."""
         return self.submit(*questions, model=model, **options).wait()
 
+    def ask_all(
+        self,
+        *questions: q.Question[Any],
+        models: Sequence[Model],
+        key: str | None = None,
+        features: list[str] | None = None,
+    ) -> dict[str, Any]:
+        """Ask the same questions about several models, and return the releases by model.
+
+        All are submitted before the first is waited for, each with a booking of its own. With a
+        `key` a second call after an error pays for nothing again: it fetches what is there and
+        asks the rest.
+        """
+        names = [str(model) for model in models]
+        if len(set(names)) < len(names):
+            raise ArgumentError("models must be different ones: each is asked about once.")
+        waiting = {
+            name: self.submit(
+                *questions,
+                model=model,
+                features=features,
+                key=None if key is None else f"{key} {_digest_of(model)}",
+            )
+            for name, model in zip(names, models, strict=True)
+        }
+        answers = {name: evaluation.wait().releases for name, evaluation in waiting.items()}
+        return {
+            name: releases[0] if len(questions) == 1 else releases
+            for name, releases in answers.items()
+        }
+
     def submit(
         self,
         *questions: q.Question[Any],
@@ -344,16 +377,42 @@ class Evaluation:
     def price(self) -> Loss:
         return Loss.from_dict(self._record["price"])
 
-    def wait(self) -> Answered:
-        """Return the answer, once it is there; raise what came of it instead."""
+    @property
+    def done(self) -> bool:
+        """Return whether it is over, as far as this object knows; `refresh` looks again."""
+        return self.state != "waiting"
+
+    @property
+    def expected(self) -> float | None:
+        """When the answer appears, in seconds since 1970; None in the queue, or if it is over."""
+        moment = self._record.get("expected")
+        return None if moment is None else float(moment)
+
+    def refresh(self) -> "Evaluation":
+        """Ask the server how it stands now; returns this object."""
+        self._refresh()
+        return self
+
+    def wait(self, timeout: float | None = None) -> Answered:
+        """Return the answer, once it is there; raise what came of it instead.
+
+        After `timeout` seconds it raises `TimeoutError`. The server goes on: call it again.
+        """
+        until = math.inf if timeout is None else time.monotonic() + timeout
         if self.state != "answered" or not self._record.get("statement"):
             self._refresh()
         try:
             with _Progress() as progress:
-                while self.state == "waiting":
+                while not self.done:
+                    left = until - time.monotonic()
+                    if left <= 0:
+                        raise TimeoutError(
+                            f"Evaluation {self.id} still waits. The server goes on with it: call "
+                            "wait again, or take it up later with Server.evaluation."
+                        )
                     place = self._record.get("queue_place") or 0
                     progress.say(f"At most {place} before yours" if place else "Being worked on")
-                    self._refresh(wait=WAIT)
+                    self._refresh(wait=max(1, min(WAIT, math.ceil(left) if timeout else WAIT)))
         except KeyboardInterrupt as stopped:
             stopped.add_note(f"The server goes on with evaluation {self.id}; history() has it.")
             raise
@@ -377,6 +436,22 @@ class Evaluation:
 
     def __repr__(self) -> str:
         return f"Evaluation({self.id!r}, {self.state}: {visible(self.words)})"
+
+
+def _digest_of(model: Model) -> str:
+    """Return what names a model in an idempotency key: the digest of its file, or its id."""
+    file = Path(model)
+    if isinstance(model, str) and not file.suffix and not file.exists():
+        return model
+    return _file_digest(file)
+
+
+def _file_digest(file: Path) -> str:
+    try:
+        with file.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        raise ArgumentError(f"{shown(file.name)} cannot be read ({error.strerror}).") from None
 
 
 def _as_data(questions: tuple[q.Question[Any], ...]) -> list[Record]:

@@ -9,6 +9,8 @@ The picture is drawn by `svg.py`, in milliseconds; Vega-Lite and matplotlib are 
 the chart itself.
 """
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -39,6 +41,8 @@ PALETTE: Final = (
 
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
+SENTENCE: Final = re.compile(r"(?<=[.])\s+(?=[A-Z])")
+"""Where one sentence of a caption ends and the next begins."""
 Records = Sequence[Mapping[str, Any]]
 
 
@@ -48,6 +52,21 @@ class Figure:
 
     svg: str
     caption: str
+
+
+def captions(drawn: Sequence[Figure]) -> tuple[list[str], str]:
+    """Return what is written under each picture, and once for all of them.
+
+    A sentence that several captions share is written once.
+
+    >>> captions([Figure("", f"This is {name}. Bars are noise.") for name in "AB"])
+    (['This is A.', 'This is B.'], 'Bars are noise.')
+    """
+    sentences = [SENTENCE.split(figure.caption) for figure in drawn]
+    seen = Counter(sentence for caption in sentences for sentence in dict.fromkeys(caption))
+    shared = [sentence for sentence, times in seen.items() if times > 1]
+    own = [[part for part in caption if part not in shared] for caption in sentences]
+    return [" ".join(caption) for caption in own], " ".join(shared)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from heldout.arguments import shown, visible
 from heldout.drawing import words
-from heldout.drawing.chart import Figure
+from heldout.drawing.chart import Figure, captions
 from heldout.drawing.pictures import interval_plot
 from heldout.errors import ArgumentError
 
@@ -88,6 +88,7 @@ def environment(loader: "BaseLoader") -> "Environment":
         finalize=_seen,
     )
     templates.globals |= {name: getattr(words, name) for name in words.__all__}
+    templates.globals["captions"] = captions
     templates.globals |= {"python": platform.python_version(), "version": version("heldout")}
     templates.filters |= {"percent": _percent, "sentence": _sentence, "whole": "{:,.0f}".format}
     return templates

@@ -116,7 +116,8 @@ class SurvivalCurve:
         own = (-g / risk - d / risk**2 * slope)[:, None] * d_cells
         others = (-d / risk**2 * slope)[:, None] * c_cells
         below = (d / risk**2 * (g + gone * slope))[:, None] * risk_cells
-        greenwood = np.maximum(np.cumsum(d / (risk * np.maximum(risk - d, left))), 0.0)
+        seen = (risk + left + d) / 2  # half of the rows lost in a bin are at risk in it
+        greenwood = np.maximum(np.cumsum(d / (seen * np.maximum(seen - d, left))), 0.0)
         return (
             np.cumsum(-d / risk * g - bent),
             np.cumsum(own + others + below, axis=0),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # at run time a family is loaded when one of its questions is
     from heldout.questions.regression.questions import *  # noqa: F403
     from heldout.questions.report.questions import *  # noqa: F403
     from heldout.questions.separability.questions import *  # noqa: F403
+    from heldout.questions.twin import *  # noqa: F403
     from heldout.questions.values import *  # noqa: F403
 
 

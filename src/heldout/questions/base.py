@@ -239,6 +239,8 @@ class Question(ABC, Generic[R_co]):
     """Its place in a report; None if it has none."""
     section_by_group: ClassVar[Section | None] = None
     """Its place in a report that was asked by group."""
+    writes: ClassVar[tuple[str, ...]] = ()
+    """Endings of files, beside .html, that its release saves itself, such as .csv."""
     stores: ClassVar[tuple[type, ...]] = ()
     """The dataclasses that its drawn values are made of, beside numbers; see `questions.kept`."""
     cannot_pool: ClassVar[str] = "its releases hold no sums that add up across sites"

@@ -18,7 +18,15 @@ from heldout.errors import ArgumentError
 from heldout.kernel.ledger.records import checked_name
 from heldout.server import factors
 from heldout.server.provider import Identity
-from heldout.server.service import Conflict, Forbidden, Missing, Service, TooMany, checked_path_name
+from heldout.server.service import (
+    Conflict,
+    Forbidden,
+    Missing,
+    Service,
+    TooMany,
+    checked_path_name,
+    checked_person_name,
+)
 from heldout.server.settings import ROLES
 from heldout.server.storage import Json, new_id, now, people, tokens, tries
 
@@ -74,7 +82,7 @@ def digest_of(secret: str) -> str:
 def add_person(service: Service, *, name: str, role: str, by: Person | None = None) -> str:
     """Add a person; returns the secret of a link by which they sign in for the first time."""
     _check_administrator(by)
-    checked_path_name("name", name)
+    checked_person_name(name)
     if role not in ROLES:
         raise ArgumentError(f"role must be one of {', '.join(ROLES)}, got {shown(role)}.")
     with service.store.write() as connection:

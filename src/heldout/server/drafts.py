@@ -102,7 +102,9 @@ class Draft:
     def where(self) -> str:
         """The source as people read it."""
         source = self.source or {}
-        return " ".join(str(value) for name, value in source.items() if name != "upload")
+        if "file" in source:
+            return str(source["file"]).rstrip("/").rpartition("/")[2]
+        return " ".join(map(str, source.values()))
 
 
 def one(form: Form, name: str) -> str:

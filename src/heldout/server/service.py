@@ -10,6 +10,7 @@ import secrets
 import sys
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -77,6 +78,27 @@ def checked_path_name(what: str, name: object) -> str:
         return name
     raise ArgumentError(
         f"{what} must be 1 to 64 letters, digits, dots, dashes or underscores, got {shown(name)}."
+    )
+
+
+def checked_person_name(name: object) -> str:
+    """Return what somebody is called: letters of any alphabet, as they write it themselves.
+
+    >>> checked_person_name("Dr. Müller")
+    'Dr. Müller'
+    """
+    if (
+        isinstance(name, str)
+        and 0 < len(name) <= 64
+        and name.isprintable()
+        and name == unicodedata.normalize("NFC", " ".join(name.split()))
+        and name[0].isalnum()
+        and all(character.isalnum() or character in " .,'’_@+-" for character in name)
+    ):
+        return name
+    raise ArgumentError(
+        "name must be 1 to 64 letters, digits, spaces, dots, dashes or apostrophes, and begin with "
+        f"a letter or a digit, got {shown(name)}."
     )
 
 

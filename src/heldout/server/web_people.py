@@ -10,6 +10,7 @@ from starlette.datastructures import FormData
 from heldout.errors import ArgumentError, HeldoutError
 from heldout.server import accounts, artifacts, datasets, evaluations, factors
 from heldout.server.accounts import Person
+from heldout.server.datasets import Registered
 from heldout.server.gate import PROBLEMS, Body, Caller, Serving, service_of, status_of
 from heldout.server.service import Conflict, Forbidden, Service, TooMany, address_of
 from heldout.server.settings import ROLES
@@ -201,7 +202,49 @@ def home(service: Serving, request: Request, person: Signed) -> Response:
         rows = evaluations.history(service, person)[:RECENT]
         recent = [evaluations.public(service, row, answers=False) for row in rows]
     names = artifacts.names(service, [evaluation["artifact"] for evaluation in recent])
-    return page(request, "home.html", datasets=tiles, recent=recent, names=names)
+    coming = _next(service, person, datasets.visible(service, person), bool(recent))
+    return page(request, "home.html", datasets=tiles, recent=recent, names=names, next=coming)
+
+
+def _next(
+    service: Service, person: Person, known: list[Registered], has_asked: bool
+) -> Json | None:
+    """Return what to do next, for somebody who has just begun; None for whoever is under way."""
+    ready = [registered for registered in known if registered.state == "open"]
+    if person.role == "analyst":
+        return _next_of_analyst(service, person, ready, has_asked)
+    if person.role != "custodian":
+        return None if known else {"words": "No data set is registered yet.", "address": ""}
+    if not known:
+        words = "Register the rows of a test set. A worker reads them; analysts never do."
+        return {"words": words, "address": "/register", "button": "Register a data set"}
+    waiting = datasets.allowance_requests(service, [registered.name for registered in known])
+    if waiting:
+        first = waiting[0]
+        words = f"{first['analyst']} asks for a larger allowance on {first['dataset']}."
+        return {"words": words, "address": f"/datasets/{first['dataset']}", "button": "Look at it"}
+    unused = [one for one in ready if not datasets.shares(service, one.name)]
+    if unused:
+        words = f"Nobody may ask {unused[0].name} yet. Grant an analyst an allowance."
+        return {"words": words, "address": f"/datasets/{unused[0].name}", "button": "Grant one"}
+    return None
+
+
+def _next_of_analyst(
+    service: Service, person: Person, ready: list[Registered], has_asked: bool
+) -> Json | None:
+    if not ready:
+        words = "Nobody has granted you an allowance yet. Ask the custodian of the data for one; "
+        return {"words": f"{words}you are known here as {person.name}.", "address": ""}
+    if not artifacts.mine(service, person):
+        words = f"Download the made-up twin of {ready[0].name}, try your code on it, and submit a "
+        words += "model: it is checked at once, and that costs nothing."
+        return {"words": words, "address": "/artifacts", "button": "Submit a model"}
+    if not has_asked:
+        words = f"Ask about your model on {ready[0].name}: tick a question and see its price."
+        address = f"/datasets/{ready[0].name}/ask"
+        return {"words": words, "address": address, "button": "Ask about a model"}
+    return None
 
 
 # --- password and tokens -------------------------------------------------------------------------

@@ -144,6 +144,18 @@ def test_some_neighbours_are_as_far_apart_as_claimed() -> None:
     assert largest == 1
 
 
+def test_two_rows_of_a_unit_pull_nearly_as_far_as_claimed_and_further_than_one() -> None:
+    others = [(time, 1, -time) for time in range(1, 19)]
+    best, worst = (
+        by_definition(((-1, 1, sign * 101), (0, 1, sign * 100), *others)) for sign in (1, -1)
+    )
+    protection = Protection(neighbours=Neighbours.REPLACE_ONE, unit=True, rows_per_unit=2)
+    mechanism = ConcordanceMechanism(epsilon=Fraction(1), protection=protection, rows=20)
+    moved = (best.pull(Fraction(0)) - worst.pull(Fraction(0))) * PULL_STEPS
+    assert 0.9 * mechanism.pull_sensitivity(Fraction(0)) < moved
+    assert moved <= mechanism.pull_sensitivity(Fraction(0))
+
+
 def test_a_row_changes_its_own_group_alone() -> None:
     statistic = ConcordanceOfGroups(2)
     columns = {

@@ -55,7 +55,7 @@ def test_p_values_hold_where_there_is_no_fault(law):
 def test_p_values_are_small_where_there_is_one(fault, name):
     x = 10 * RANDOM.random(3000)
     found = Readings(released(x, fault(x, RANDOM.normal(size=3000)))).p_values
-    assert found[name] <= 2e-4  # the least that is said
+    assert found[name] < 3e-4  # 1e-4 is the least that is said
     assert all(0 <= each <= 1 for each in found.values())
 
 

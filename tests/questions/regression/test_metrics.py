@@ -235,3 +235,26 @@ def test_an_r_squared_below_its_range_prints_as_that_or_less() -> None:
         "R squared -1 or less, 95% interval -1 or less (privacy noise alone: -1 or less), "
     )
     assert found.as_dict()["least"] == -1.0
+
+
+def test_the_price_is_shared_among_the_measures_that_are_asked_for() -> None:
+    rows = {"y": [2.5, 3.5, 6.5] * 400, "p": [2.0, 4.0, 6.0] * 400}
+    words = {"observed": "y", "predicted": "p", "epsilon": "1"}
+    bounds = {"residual": 1, "observed": (0, 9)}
+    released = ho.regression.metrics(rows, **words, bounds=bounds, measures=["rmse"])
+    shares = released._plan.shares
+    assert shares == {"errors": 1}
+    assert str(released.loss) == "epsilon 1"
+    assert set(released.measures) == {"mean absolute error", "root mean squared error"}
+    with pytest.raises(ArgumentError, match="quantiles must be among"):
+        released.quantile(0.5)
+    explained = ho.regression.metrics(rows, **words, bounds=bounds, measures="r_squared")
+    assert explained._plan.shares == {
+        "errors": Fraction(1, 2), "centre": Fraction(1, 8), "outcome": Fraction(3, 8),
+    }  # fmt: skip
+    assert "R squared" in explained.measures
+    # A searched bound must say how many rows it clips.
+    searched = ho.regression.metrics(rows, **words, measures=["mae"])
+    assert set(searched._plan.shares) == {"residual", "errors", "quantiles"}
+    assert searched.clipped.value < 0.5
+    assert sum(searched._plan.shares.values()) == 1

@@ -1,4 +1,4 @@
-"""Read decisions off curves: net benefit, costs, gains, thresholds. All of it is free."""
+"""Decisions by curves: net benefit, costs, gains, thresholds. All of it is free."""
 
 import math
 from abc import abstractmethod
@@ -262,15 +262,18 @@ class ReadDecisions:
     def cost(
         self, threshold: float, *, false_positive: float = 1, false_negative: float = 1
     ) -> Measure:
-        """Return what wrong calls cost a row on average, each kind at its own price."""
+        """Return what wrong calls cost per row on average, each kind at its own price."""
         prices = _prices(false_positive, false_negative)
         dearest = max(prices)
         shares = (0, prices[0] / dearest, prices[1] / dearest, 0)
         metric = Metric("mean cost", shares, (1, 1, 1, 1), "", "")
-        mean = self.confusion(threshold).measure(metric)
+        measure = self.confusion(threshold).measure(metric)
         most = range_of_costs(*prices)
         return _moved(
-            mean, "mean cost", lambda value: dearest * value, lambda value: min(value / most, 1.0)
+            measure,
+            "mean cost",
+            lambda value: dearest * value,
+            lambda value: min(value / most, 1.0),
         )
 
     def cost_curve(self, *, level: float = 0.95) -> CostCurve:
@@ -327,7 +330,7 @@ class ReadDecisions:
 
     @cached_property
     def calibration_slope(self) -> Measure:
-        """Return how far log odds rise where the model's rise by 1: overconfident below 1."""
+        """Return how much log odds rise per unit of the model's; below 1 it is overconfident."""
         name = "calibration slope"
         return self._as_printed(name, lambda: self._logistic(name, 1))
 
@@ -352,9 +355,9 @@ class ReadDecisions:
             # Nobody told where in its part a row lies.
             scores = [posterior.part_scores(share) for share in (0.5, 0.25, 0.75)]
         seen = np.maximum(positives, 0.0), np.maximum(negatives, 0.0)
-        fits = [_logistic_fit(positives, negatives, places, slope=which == 1) for places in scores]
+        fits = [_logistic_fit(positives, negatives, at, slope=which == 1) for at in scores]
         fitted, chance, design, bread = fits[0]
-        others = [float(places[0][which] - fitted[which]) for places in fits]
+        others = [float(fit[0][which] - fitted[which]) for fit in fits]
 
         def interval(level: float, noise_only: bool) -> Interval:
             if posterior is not None:
@@ -383,8 +386,8 @@ def _logistic_fit(
     positives: Floats, negatives: Floats, scores: Floats, *, slope: bool
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Intercept and slope (taken as 1 if not asked for), chances, design, inverse curvature."""
-    inner = np.clip(scores, 1e-9, 1 - 1e-9)
-    odds = np.clip(np.log(inner / (1 - inner)), -_ODDS, _ODDS)
+    shares = np.clip(scores, 1e-9, 1 - 1e-9)
+    odds = np.clip(np.log(shares / (1 - shares)), -_ODDS, _ODDS)
     design = np.stack([np.ones_like(odds), odds], axis=1)[:, : 1 + slope]
     offset = np.zeros_like(odds) if slope else odds
     fitted, ridge = np.array([0.0, 1.0])[: 1 + slope], 1e-6 * np.eye(1 + slope)

@@ -119,7 +119,7 @@ class Draws:
 
     @cached_property
     def above(self) -> tuple[Floats, Floats]:
-        """Count the rows that lie at or above the start of each part; 0 after the last."""
+        """Count the rows at or above the start of each part; 0 after the last."""
         false, true = (
             np.pad(np.cumsum(rows[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
             for rows in (self.negatives, self.positives)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from heldout.drawing.chart import MUTED, PALETTE, Chart, Field, Figure, Layer, Numbers, records
+from heldout.intervals.measure import MOST_NOISE
 from heldout.precision_recall.curve import space
 from heldout.questions.curves.bands import Band
 from heldout.questions.curves.readings import CalibrationCurve, PrecisionRecallCurve, RocCurve
@@ -63,8 +64,9 @@ def chart(reading: Drawable, *, level: float) -> Chart:
         x, y = "Mean score", "Observed share of positives"
         most = float(reading.share.max(initial=0.0)) or 1.0
         bins = records(x=reading.predicted, y=reading.observed, low=band.low, high=band.high)
-        for layer, share in zip(bins, reading.share.tolist(), strict=True):
-            layer["size"] = 10 + 190 * max(share, 0.0) / most
+        for point, share in zip(bins, reading.share.tolist(), strict=True):
+            point["size"] = 10 + 190 * max(share, 0.0) / most
+        bins = [point for point, fits in zip(bins, _readable(reading, level), strict=True) if fits]
         bars = Layer("rule", bins, y="low", y2="high", color=PALETTE[5], style={"strokeWidth": 3})
         layers = [_DIAGONAL, bars, Layer("point", bins, size=Field("size"))]
     return Chart(layers, x=Numbers(x), y=Numbers(y), title=TITLES[reading.kind])
@@ -77,19 +79,31 @@ def svg(reading: Drawable, *, level: float) -> str:
 
 def figures(readings: Iterable[Drawable], *, level: float) -> list[Figure]:
     """Pictures with what is written under them."""
-    return [Figure(svg(curve, level=level), _caption(curve, level)) for curve in readings]
+    return [Figure(svg(reading, level=level), _caption(reading, level)) for reading in readings]
 
 
 def _caption(reading: Drawable, level: float) -> str:
     """Say what is shown, and what its band assumes."""
-    words = _CAPTIONS[reading.kind]
+    caption = _CAPTIONS[reading.kind]
     if not isinstance(reading, CalibrationCurve):
-        words += _BAND + (_FITTED if reading.is_fitted else _EDGES)
-    return words.format(percent=f"{level * 100:g}%")
+        caption += _BAND + (_FITTED if reading.is_fitted else _EDGES)
+    else:
+        left_out = sum(not fits for fits in _readable(reading, level))
+        if left_out:
+            one = left_out == 1
+            bins = "One bin that noise fills is" if one else f"{left_out} bins that noise fills are"
+            caption += f" {bins} left out."
+    return caption.format(percent=f"{level * 100:g}%")
+
+
+def _readable(reading: CalibrationCurve, level: float) -> list[bool]:
+    """Return of each bin whether anything can be read: its bar fills half the height at most."""
+    band = reading.band(level)
+    return [bool(high - low <= MOST_NOISE) for low, high in zip(band.low, band.high, strict=True)]
 
 
 def _description(reading: Drawable) -> str:
-    """Return what a screen reader says."""
+    """Say what a screen reader says."""
     if isinstance(reading, RocCurve):
         return "True positive rate against false positive rate, with the band of the population."
     if isinstance(reading, PrecisionRecallCurve):

@@ -35,8 +35,8 @@ def calibration_curve(
     table: NoisyTable, curve: Curve, *, score_range: tuple[float, float]
 ) -> "CalibrationCurve":
     """The table's own bins, or a dozen joined ones if it has very many."""
-    bounds = _diagram_edges(table, curve, score_range)
-    edges = table.edges[bounds]
+    chosen = _diagram_edges(table, curve, score_range)
+    edges = table.edges[chosen]
     scores = grid_scores(edges, points=table.points, score_range=score_range)
     both = [np.array(curve.at(float(score))) for score in scores]
     false, true = np.array(both).T
@@ -45,14 +45,14 @@ def calibration_curve(
     rows = positives + negatives
     middles = (scores[:-1] + np.minimum(scores[1:], score_range[1])) / 2
     observed = np.divide(positives, rows, out=np.full_like(rows, 0.5), where=rows > 0)
-    noisy = [np.add.reduceat(values, bounds[:-1]) for values in (table.positives, table.negatives)]
+    noisy = [np.add.reduceat(counts, chosen[:-1]) for counts in (table.positives, table.negatives)]
     variance = np.maximum(
-        *(np.add.reduceat(values**2, bounds[:-1]) for values in _deviations(table))
+        *(np.add.reduceat(deviation**2, chosen[:-1]) for deviation in _deviations(table))
     )
     if table.noise.scale is None:
         # Noise of one method's bins may hang together; the joined one is bounded by their sum.
         variance = np.maximum(
-            *(np.add.reduceat(values, bounds[:-1]) ** 2 for values in _deviations(table))
+            *(np.add.reduceat(deviation, chosen[:-1]) ** 2 for deviation in _deviations(table))
         )
     return CalibrationCurve(
         _table=table,
@@ -123,7 +123,7 @@ class _Reading:
 
     @property
     def is_fitted(self) -> bool:
-        """Return whether the band goes by draws, which assume how rows lie between edges.
+        """Return True if the band goes by draws of rows, which assume how they lie between edges.
 
         Otherwise it goes by the edges of the table, and assumes only that the curve rises: where
         noise hides a class, where that is asked for, and for the papers' methods.
@@ -160,7 +160,7 @@ class _Reading:
         band = self.band(level)  # type: ignore[attr-defined]
         columns = {column.name: getattr(self, column.name) for column in fields(self)}
         points = {
-            name: column for name, column in columns.items() if np.shape(column) == band.low.shape
+            name: values for name, values in columns.items() if np.shape(values) == band.low.shape
         }
         return framed(**points, low=band.low, high=band.high)
 
@@ -300,11 +300,11 @@ class CalibrationCurve(_Reading):
         if self._is_printed(level, not simultaneous, noise_only):
             assert self._printed is not None
             return self._printed.band(self.kind, self.predicted)
-        bins_at_once = len(self.observed) if simultaneous else 1
+        bins = len(self.observed) if simultaneous else 1
         if self._posterior is not None:
             assert self._grid_edges is not None
             shares = self._posterior.bin_shares(self._grid_edges, noise_only=noise_only)
-            alone = 1 - (1 - checked_level(level)) / bins_at_once
+            alone = 1 - (1 - checked_level(level)) / bins
             ends = np.array([interval_of(share, alone) for share in shares.T])
             return Band(
                 self.predicted,
@@ -319,7 +319,7 @@ class CalibrationCurve(_Reading):
             top_variance=variance,
             rest_variance=variance,
             rows=0.0 if noise_only else rows,
-            quantile=single_quantile(checked_level(level), of=bins_at_once),
+            quantile=single_quantile(checked_level(level), of=bins),
         )
         observed = self.observed
         return Band(self.predicted, np.minimum(low, observed), np.maximum(high, observed))
@@ -357,7 +357,7 @@ class CalibrationCurve(_Reading):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lift:
-    """Tells how many times more positives than chance are among the rows that are called."""
+    """Counts how many times more positives than chance are among the share that is called."""
 
     called: Floats
     lift: Floats

@@ -44,7 +44,7 @@ class CurveConfusion(ConfusionReadings):
         rest = np.array(metric.denominator, dtype=float) - top
         bounds = []
         for cells, covariance in self._seen():
-            at_least = np.maximum(cells, 0) + np.sqrt(np.diag(covariance))
+            filled = np.maximum(cells, 0) + np.sqrt(np.diag(covariance))
             bounds.append(
                 ratio_bounds(
                     float(top @ cells),
@@ -52,7 +52,7 @@ class CurveConfusion(ConfusionReadings):
                     top_variance=float(top @ covariance @ top),
                     rest_variance=float(rest @ covariance @ rest),
                     covariance=float(top @ covariance @ rest),
-                    rows=0.0 if noise_only else _trials(top, rest, at_least),
+                    rows=0.0 if noise_only else _trials(top, rest, filled),
                     quantile=single_quantile(level),
                 )
             )
@@ -197,8 +197,8 @@ class Named(CurveConfusion):
         counts = weight * self.named.counts + (1 - weight) * fine
         variances = np.broadcast_to(own * weight, counts.shape)
         split = int(np.searchsorted(self.named.edges, self.edge)) + 1
-        parts = [(values[:, split:].sum(axis=1), values[:, :split].sum(axis=1))
-                 for values in (counts, variances)]  # fmt: skip
+        parts = [(table[:, split:].sum(axis=1), table[:, :split].sum(axis=1))
+                 for table in (counts, variances)]  # fmt: skip
         order = [(above[1], above[0], below[1], below[0]) for above, below in parts]
         return np.array(order[0]), np.array(order[1])
 

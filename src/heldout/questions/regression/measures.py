@@ -100,8 +100,11 @@ class RegressionMetrics(Release):
         self.rows = plan.size(answers)
         self.residual_bound = plan.residual_bound(answers)
         self.observed_bounds = plan.observed_bounds(answers) if plan.outcome else None
-        self._edges = plan.residual_edges(answers)
-        self._above = plan.own(answers, "quantiles")
+        self._edges = np.array([-self.residual_bound, self.residual_bound])
+        self._above: Any = None
+        if "quantiles" in plan.shares:
+            self._edges = plan.residual_edges(answers)
+            self._above = plan.own(answers, "quantiles")
 
     @property
     def _public_rows(self) -> int | None:
@@ -134,10 +137,14 @@ class RegressionMetrics(Release):
 
     @cached_property
     def _absolute(self) -> MomentRatio:
+        if self._plan.error_powers == 2:
+            return self._ratio("errors", (1, 1, 0), square=(1, 0, 0))
         return self._ratio("errors", (1, 1, 1, 0), square=(1, 1, 0, 0))
 
     @cached_property
     def _squared(self) -> MomentRatio:
+        if self._plan.error_powers == 2:
+            return self._ratio("errors", (1, 0, 0))
         return self._ratio("errors", (1, 1, 0, 0), square=(1, 0, 0, 0))
 
     @cached_property
@@ -170,6 +177,8 @@ class RegressionMetrics(Release):
         """
         if self._plan.residual is not None:
             return 0.0
+        if self._plan.error_powers == 2:
+            return factors[1] * self.clipped.interval(level)[1]
         fourth = float(_interval(self._fourth, level, True)[1])
         clipped = min(self.clipped.value, fourth)
         return max(factors[0] * fourth, factors[1] * clipped)
@@ -293,6 +302,10 @@ class RegressionMetrics(Release):
     @cached_property
     def clipped(self) -> Measure:
         """The share of residuals beyond the bound."""
+        if self._above is None:
+            raise ArgumentError(
+                "clipped and quantiles must be among measures= when they are asked for."
+            )
         counts, deviation = self._above.counts, self._above.bin_deviation
         outside = counts[0] + counts[-1]
         noise = float(deviation[0] + deviation[-1])
@@ -320,6 +333,8 @@ class RegressionMetrics(Release):
         """The residual that a share q of the rows lies below."""
         if not (isinstance(q, int | float) and 0 < q < 1):
             raise ArgumentError(f"q must lie between 0 and 1, got {shown(q)}. Try 0.5.")
+        if self._above is None:
+            raise ArgumentError("quantiles must be among measures= when they are asked for.")
         edges = self._edges
         distance, deviation = self._below(q)
         rising = _rising(distance, deviation)
@@ -369,7 +384,8 @@ class RegressionMetrics(Release):
             measures.append(self.mean_residual)
         if self.observed_bounds is not None:
             measures.append(self.r_squared)
-        measures += [*self.quantiles.values(), self.clipped]
+        measures += self.quantiles.values() if self._plan.has_quantiles else []
+        measures += [] if self._above is None else [self.clipped]
         return {measure.name: measure for measure in measures}
 
     def __str__(self) -> str:
@@ -388,11 +404,12 @@ class RegressionMetrics(Release):
         plan, answers = self._plan, self._drawn.values
         names = [name for name in SUMS if name in plan.shares]
         sums: dict[str, Any] = {name: plan.own(answers, name).tolist() for name in names}
+        counts = [] if self._above is None else np.asarray(self._above.counts).tolist()
         return {
             "rows": self.rows,
             **sums,
             "residual_edges": self._edges.tolist(),
-            "residual_counts": np.asarray(self._above.counts).tolist(),
+            "residual_counts": counts,
         }
 
 

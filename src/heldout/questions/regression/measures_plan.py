@@ -17,6 +17,7 @@ from heldout.questions.regression.tuned import (
     COUNT_SHARE,
     ENOUGH,
     FEW_CELLS,
+    FEW_VISIBLE,
     MANY_CELLS,
     METRICS_LEAST_SHARE,
     METRICS_MOST_SHARE,
@@ -53,6 +54,8 @@ class MetricsPlan(ResidualsPlan):
     observed: Interval | None
     outcome: bool
     """Whether R squared is wanted, which needs the spread of the outcome."""
+    wanted: tuple[str, ...] | None = None
+    """Which measures share the price; None: all of them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,11 +77,30 @@ class MetricsPlan(ResidualsPlan):
         if self.outcome and self.observed is None:
             shares["observed"] = search / 2
         left = 1 - sum(shares.values(), Fraction(0))
-        wanted = PARTS_WITH_OUTCOME if self.outcome else METRICS_PARTS
+        wanted: dict[str, Any] = {**(PARTS_WITH_OUTCOME if self.outcome else METRICS_PARTS)}
+        if not self.has_quantiles:
+            # How many rows a searched bound clips must be known.
+            del wanted["quantiles"]
+            if self.residual is None:
+                wanted["quantiles"] = Fraction(sum(wanted.values()), 19)
         if self.groups > 1:
             wanted = {**wanted, "residuals": wanted["errors"] // 2}
         whole = sum(wanted.values())
         return {**shares, **{name: left * part / whole for name, part in wanted.items()}}
+
+    @property
+    def has_quantiles(self) -> bool:
+        return self.wanted is None or "quantiles" in self.wanted
+
+    @property
+    def error_powers(self) -> int:
+        """Return how many powers of the errors are summed.
+
+        The highest says how RMSE varies from sample to sample. Where noise is the larger error and
+        only some measures are wanted, the price is better spent on the others.
+        """
+        few = self.visible is not None and self.visible < FEW_VISIBLE
+        return 2 if self.wanted is not None and few else 3
 
     def part(self, name: str) -> Fraction:
         return self.shares[name] * self.epsilon
@@ -125,7 +147,7 @@ class MetricsPlan(ResidualsPlan):
 
     def errors_statistic(self, answers: Answers) -> PowerSums:
         bound = self.residual_bound(answers)
-        return self._sums("residual", (-bound, bound), 3, absolute=True)
+        return self._sums("residual", (-bound, bound), self.error_powers, absolute=True)
 
     def residuals_statistic(self, answers: Answers) -> PowerSums:
         bound = self.residual_bound(answers)
@@ -192,7 +214,7 @@ class MetricsPlan(ResidualsPlan):
                 name: Booked(self.quantiles_mechanism(MANY_CELLS + 2).event(), self._quantiles_step)
             }
         build, powers = {
-            "errors": (self.errors_statistic, 3),
+            "errors": (self.errors_statistic, self.error_powers),
             "residuals": (self.residuals_statistic, 1),
             "centre": (self.centre_statistic, 1),
             "outcome": (self.outcome_statistic, 2),
@@ -225,4 +247,6 @@ class MetricsPlan(ResidualsPlan):
             ("expected_rows", self.expected_rows),
         )
         parameters: dict[str, Any] = {"scale": repr(self.scale), "r_squared": str(self.outcome)}
+        if self.wanted is not None:
+            parameters["wanted"] = ", ".join(self.wanted)
         return parameters | {name: str(value) for name, value in declared if value is not None}

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Generic
 import numpy as np
 
 from heldout.arguments import shown
+from heldout.arguments.rules import Choices
 from heldout.data.description import Description
 from heldout.data.regression_table import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
@@ -268,6 +269,7 @@ class RegressionMetrics(_OfResiduals[MetricsRelease, MetricsByGroup]):
         {"by": "g"},
         {"bounds": {"residual": 2, "observed": [-2, 2]}},
         {"r_squared": False},
+        {"measures": ["rmse", "r_squared"], "bounds": {"residual": 2, "observed": [-2, 2]}},
     )
     grouped = MetricsByGroup
     lower_is_better = True
@@ -281,6 +283,11 @@ class RegressionMetrics(_OfResiduals[MetricsRelease, MetricsByGroup]):
         "Bounds that are public, such as observed=0,100 residual=20; they save the search.",
     ] = field(default_factory=dict)
     r_squared: Annotated[bool, Flag(), "Release R squared too, for a share of the price."] = True
+    measures: Annotated[
+        tuple[str, ...] | None,
+        Choices(("mae", "rmse", "r_squared", "quantiles")),
+        "Share the price among these alone, such as rmse r_squared; left out, among all.",
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -319,7 +326,8 @@ class RegressionMetrics(_OfResiduals[MetricsRelease, MetricsByGroup]):
             **self._facts(about, groups),
             residual=None if residual is None else residual[1],
             observed=self.bounds.get("observed"),
-            outcome=self.r_squared,
+            outcome=self.r_squared if self.measures is None else "r_squared" in self.measures,
+            wanted=self.measures,
         )
 
     def read(self, drawn: Drawn) -> MetricsRelease:

@@ -1,7 +1,7 @@
 """The analyst's handle on the rows of a regression, and the one-off functions."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from heldout.data.regression_table import RegressionTable
@@ -35,6 +35,7 @@ class MetricsOptions(TypedDict, total=False):
     scale: float
     bounds: Mapping[str, Any] | None
     r_squared: bool
+    measures: Sequence[str] | None
     expected_rows: int | None
 
 
@@ -83,7 +84,7 @@ class RegressionSession(PrivateSession):
         """MAE, RMSE, R squared and quantiles of the residuals: a `RegressionMetrics`.
 
         `options` are those of `heldout.questions.RegressionMetrics`: scale, bounds, r_squared,
-        expected_rows and by, which gives a `MetricsByGroup`.
+        measures, expected_rows and by, which gives a `MetricsByGroup`.
         """
         return self._ask(asked.RegressionMetrics, by, epsilon=epsilon, **given(options))
 
@@ -168,6 +169,7 @@ def metrics(
     scale: float = 1.0,
     bounds: Mapping[str, Any] | None = None,
     r_squared: bool = True,
+    measures: Sequence[str] | None = None,
     expected_rows: int | None = None,
     by: GroupColumns = None,
     budget: Budget | None = None,
@@ -198,6 +200,7 @@ def metrics(
         scale=scale,
         bounds=bounds,
         r_squared=r_squared,
+        measures=measures,
         expected_rows=expected_rows,
         by=by,
     )

@@ -39,6 +39,10 @@ METRICS_PARTS: Final = {"errors": 2, "quantiles": 1}
 PARTS_WITH_OUTCOME: Final = {"errors": 4, "centre": 1, "outcome": 3, "quantiles": 2}
 """Where R squared is wanted. Chosen 2026-11-16 on normal, skewed and uniform outcomes at 1,000
 rows, epsilon 1/2; the mean needs little, as an error of it enters R squared only squared."""
+FEW_VISIBLE: Final = 2000
+"""Rows times epsilon: with fewer, and if only some measures are wanted, the fourth powers of errors
+are not summed. Chosen 2026-11-18 by arithmetic: with a bound of five deviations the noise of a mean
+square is then larger than its sampling error; measured by accuracy."""
 WIDER: Final = 2
 """Bounds are so many times wider than where the search stops: it leaves a few per cent of the rows
 outside. Since 2026-11-16; measured by accuracy."""

@@ -24,7 +24,7 @@ MOST_ROWS: Final = 10**15
 
 @dataclass(frozen=True, kw_only=True)
 class CountedCurves:
-    """Releases a noisy number of rows, then the default curves for about so many.
+    """Counts the rows with noise, then draws the default curves for about so many.
 
     How many bins there are, and how strongly the cuts lean on the public measure, must suit the
     number of rows: a guess of thousands where there are hundreds spends epsilon on cuts that see

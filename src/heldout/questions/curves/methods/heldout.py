@@ -93,7 +93,7 @@ class TableWithArea(NoisyTable):
         beside = {name: part.as_dict() for name, part in more.items() if part is not None}
         area = None if self.area is None else self.area.as_dict()
         places = {"cuts": self.cuts, "heaps": self.heaps, "values": self.values}
-        chosen = {name: part.tolist() for name, part in places.items() if part is not None}
+        chosen = {name: points.tolist() for name, points in places.items() if points is not None}
         return {**super().as_dict(), "area": area, **beside, **chosen}
 
 

@@ -143,7 +143,7 @@ class HierarchicalQuantile:
         coarse = EvenEdges(bins=tree.bins).draw(by_class[0])
         fine = np.union1d(coarse, EvenEdges(bins=_FINE).draw(by_class[0]))
         drawn = [tree.draw(np.add.reduceat(counts, coarse[:-1])) for counts in by_class]
-        negatives, positives = (self._between(counted, coarse, fine) for counted in drawn)
+        negatives, positives = (self._between(table, coarse, fine) for table in drawn)
         return NoisyTable(
             edges=fine,
             negatives=negatives,
@@ -151,10 +151,10 @@ class HierarchicalQuantile:
             noise=TableNoise(
                 scale=None,
                 bin_deviation=np.stack(
-                    [_spread(counted.bin_deviation, coarse, fine) for counted in drawn]
+                    [_spread(table.bin_deviation, coarse, fine) for table in drawn]
                 ),
                 above_deviation=np.stack(
-                    [np.interp(fine, coarse, counted.above_deviation) for counted in drawn]
+                    [np.interp(fine, coarse, table.above_deviation) for table in drawn]
                 ),
                 unbiased=False,
             ),

@@ -63,8 +63,8 @@ class Placements:
         rows = seen.sum(axis=0)
         rows = np.maximum(rows, max(rows.mean(), 1.0) / 4)
         rates = []
-        for inside in ((1 - share) * rows, share * rows):
-            above = np.append(np.cumsum(inside[::-1])[::-1], 0.0) / inside.sum()
+        for mass in ((1 - share) * rows, share * rows):
+            above = np.append(np.cumsum(mass[::-1])[::-1], 0.0) / mass.sum()
             rates.append(np.interp(np.arange(len(cuts)), coarse, above))
         return cls(
             cuts=np.asarray(cuts),
@@ -89,11 +89,11 @@ class Placements:
         the smaller class over its own.
         """
         middles = np.arange(self.cuts[-1]) + 0.5
-        above, below = (np.interp(middles, self.cuts, rates) for rates in (self.true, self.false))
+        above, below = (np.interp(middles, self.cuts, rate) for rate in (self.true, self.false))
         negatives = self.smaller / self.negatives * (above - self.area)
         positives = self.smaller / self.positives * (1 - below - self.area)
-        steps = np.rint(STEPS * np.stack([negatives, positives])).astype(np.int64)
-        return np.clip(steps, -STEPS, STEPS)
+        rounded = np.rint(STEPS * np.stack([negatives, positives])).astype(np.int64)
+        return np.clip(rounded, -STEPS, STEPS)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,7 +118,7 @@ class AreaBySum:
     def expected(self, false: Floats, true: Floats, *, positives: float, negatives: float) -> float:
         """Return what `value` is without noise for rows with these rates at the cuts."""
         placed = self.placements
-        above, below = ((rates[1:] + rates[:-1]) / 2 for rates in (placed.true, placed.false))
+        above, below = ((rate[1:] + rate[:-1]) / 2 for rate in (placed.true, placed.false))
         moved = positives / placed.positives * (-np.diff(true) @ (1 - below - placed.area))
         moved += negatives / placed.negatives * (-np.diff(false) @ (above - placed.area))
         return placed.area + float(moved)
@@ -192,15 +192,13 @@ class CountsWithArea(Primitive):
         cells, scale = self.scales(weights, edges)
         exact = np.add.reduceat(by_class, edges[:-1], axis=1)
         noisy = [
-            [_with_noise(count, own_scale) for count, own_scale in zip(row, scales, strict=True)]
+            [_with_noise(count, spread) for count, spread in zip(row, scales, strict=True)]
             for row, scales in zip(exact.tolist(), cells, strict=True)
         ]
         # Whole numbers without a largest one; holding the sum to 64 bits moves it no further.
-        cells_with_rows = np.flatnonzero(by_class)
+        filled = np.flatnonzero(by_class)
         pairs = zip(
-            by_class.ravel()[cells_with_rows].tolist(),
-            weights.ravel()[cells_with_rows].tolist(),
-            strict=True,
+            by_class.ravel()[filled].tolist(), weights.ravel()[filled].tolist(), strict=True
         )
         total = min(max(sum(count * weight for count, weight in pairs), -_MOST), _MOST)
         area = AreaBySum(placements=placements, noisy=_with_noise(total, scale), noise_scale=scale)
@@ -211,7 +209,7 @@ class CountsWithArea(Primitive):
 
 
 def worse_than_chance(negatives: Floats, positives: Floats, *, scales: Floats) -> bool:
-    """Return whether noisy counts, lowest scores first, clearly put the positives lower.
+    """Return True if noisy counts, lowest first, clearly say that positives score lower.
 
     By the pairs of a positive and a negative in order less those out of order, and what Laplace
     noise of these scales (negatives first) makes of such a number.

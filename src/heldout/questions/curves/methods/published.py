@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 COUNTS: dict[str, type[BinCounts]] = {
-    each.name: each for each in (Flat, Cumulative, Wavelet, Tree, Dawa)
+    method.name: method for method in (Flat, Cumulative, Wavelet, Tree, Dawa)
 }
 
 
@@ -87,8 +87,8 @@ class TableMethod:
             positives=positives.counts,
             noise=TableNoise(
                 scale=negatives.scale,
-                bin_deviation=np.stack([counted.bin_deviation for counted in both]),
-                above_deviation=np.stack([counted.above_deviation for counted in both]),
+                bin_deviation=np.stack([table.bin_deviation for table in both]),
+                above_deviation=np.stack([table.above_deviation for table in both]),
                 unbiased=negatives.unbiased,
             ),
             rows=self.rows,

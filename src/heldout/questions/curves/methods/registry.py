@@ -76,10 +76,10 @@ def method(
     if named and "named" not in known:
         raise ArgumentError(f"thresholds must be left out with method={name!r}, or the method.")
     wanted = {"named": named} if named else {}
-    chosen: CurveMethod = build(
+    made: CurveMethod = build(
         epsilon=epsilon, protection=protection, points=points, rows=rows, **wanted, **options
     )
-    return chosen
+    return made
 
 
 def _builder(name: str) -> Callable[..., CurveMethod]:

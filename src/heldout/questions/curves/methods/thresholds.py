@@ -217,13 +217,13 @@ class RecursiveMedians:
         return int(2**self.levels)
 
     @property
-    def median_epsilon(self) -> Fraction:
+    def median_price(self) -> Fraction:
         """Return what one median may lose when one row arrives or leaves."""
         return self.epsilon / (self.levels * self.moved)
 
     @property
     def median(self) -> SmoothMedian:
-        return SmoothMedian(a=self.median_epsilon / 2, beta=self.median_epsilon / 2)
+        return SmoothMedian(a=self.median_price / 2, beta=self.median_price / 2)
 
     def events(self) -> tuple[Event, ...]:
         level = {"a": self.moved * self.median.a, "beta": self.moved * self.median.beta}
@@ -252,7 +252,7 @@ class RecursiveMedians:
         return {
             "thresholds": "recursive medians",
             "levels": self.levels,
-            "median_epsilon": str(self.median_epsilon),
+            "median_epsilon": str(self.median_price),
         }
 
 
@@ -271,14 +271,14 @@ class MediansAsPrinted(RecursiveMedians):
     Cost:        that of `RecursiveMedians`.
 
     >>> cut = MediansAsPrinted(levels=2, epsilon=Fraction(1, 5), moved=2)
-    >>> cut.median_epsilon, cut.median.a, cut.median.beta
+    >>> cut.median_price, cut.median.a, cut.median.beta
     (Fraction(1, 20), Fraction(1, 160), Fraction(1, 40))
     """
 
     @property
     def median(self) -> SmoothMedian:
-        return MedianNissim2007(a=self.median_epsilon / 8, beta=self.median_epsilon / 2)
+        return MedianNissim2007(a=self.median_price / 8, beta=self.median_price / 2)
 
     def events(self) -> tuple[Event, ...]:
-        level = Event("exponential", {"epsilon": self.moved * self.median_epsilon})
+        level = Event("exponential", {"epsilon": self.moved * self.median_price})
         return (level,) * self.levels
