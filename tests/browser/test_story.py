@@ -99,7 +99,7 @@ def _sets_a_password_and_comes_back(nora: Page, live: Live) -> None:
     nora.get_by_label("Name").fill("nora")
     nora.get_by_label("Password").fill("not this one, surely")
     nora.get_by_role("button", name="Sign in").click()
-    expect(nora.get_by_role("alert")).to_contain_text("Name or password is wrong")
+    expect(nora.get_by_role("alert")).to_contain_text("Name, password or code is wrong")
     nora.get_by_label("Password").fill(PASSWORD)
     nora.get_by_role("button", name="Sign in").click()
     expect(nora.get_by_role("heading", name="readmissions")).to_be_visible()
