@@ -546,17 +546,6 @@ def regression_metrics(
     return found, found.quantile(q), found.as_dict(level)
 
 
-@entry("regression.fit", "regression.LinearFit", frame=TABLE, outcome=NAMED["y"], feature=NAMED["p"],
-       ends=("number", (0, 1)), bounds=("number", (0, 1)), epsilon=ONE, terms=NONE,
-       level=("number", 0.95), at=("number", 0.5))  # fmt: skip
-def linear_fit(*, feature: Any, ends: Any, level: Any, at: Any, **words: Any) -> Any:
-    given: Any = ends
-    with contextlib.suppress(Exception):
-        given = {feature: ends}
-    model = regression.fit(features=given, out_of_range="clip", **words)
-    return model, model.as_dict(level), model.predict({"p": at})
-
-
 @entry("regression.logistic_diagnostics", "regression.LogisticDiagnostics",
        "regression.binned_residuals", frame=TABLE, observed=NAMED["y"], predicted=NAMED["p"],
        epsilon=ONE, method=("name", "heldout"), positive=("number", 1), negative=("number", 0),
@@ -674,12 +663,6 @@ def spaces(*, texts: Any, words: Any) -> Any:
     hashed = features.HashedText(size=64)
     vocabulary = features.Vocabulary(words)
     return hashed.matrix(texts), hashed.places(words), vocabulary.matrix(texts)
-
-
-@entry("features.Bins", public=True, X=MATRIX, ends=("number", (0, 1)), bins=("number", 4))
-def bins(*, X: Any, ends: Any, bins: Any) -> Any:
-    made = features.Bins(bounds=[ends, ends], bins=bins)
-    return made.transform(X), made.get_feature_names_out()
 
 
 @entry("features.select", "features.Selection", **ROWS, **PEOPLE, epsilon=ONE,
