@@ -12,13 +12,14 @@ from heldout.cli.rows import options_for
 
 ASK = ("ask", "test.parquet", "auc", "--label", "readmitted", "--score", "risk_b")
 ROWS = {
-    "Rows": "test.parquet --label readmitted --score risk_a --unit patient_id --rows-per-unit 3",
+    "ScoredOptions": "test.parquet --label readmitted --score risk_a --unit patient_id --rows-per-unit 3",
     "classes": "flowers.parquet --label species --classes a,b,c --class-scores pa,pb,pc",
     "FittedOptions": "pay.csv --observed pay --predicted fitted",
     "FeatureOptions": "flags.csv --label paid --columns urgent,late",
     "TruthOptions": "truth.csv",
     "MeasuredRows": "measured.csv --values a=0,1 b=0,1",
-    "SurvivalRows": "measured.csv --time days --event died --score risk --values a=0,1 b=0,1",
+    "SurvivalRows": "measured.csv --time days --event died --score risk --values a=0,1 b=0,1 "
+    "--groups g=A,B",
 }
 NEEDED = {"--rival": "risk_b", "--privatized": "copy.csv"}
 
@@ -39,7 +40,12 @@ def tables(here):
         "a": [each / 100 for each in numbers],
         "b": [(at * 3 % 7) / 7 for at in range(count)],
     }
-    measured |= {"days": numbers, "died": flags["paid"], "risk": numbers[::-1]}
+    measured |= {
+        "g": ["A", "B"] * (count // 2),
+        "days": numbers,
+        "died": flags["paid"],
+        "risk": numbers[::-1],
+    }
     tables = {"pay": pay, "flags": flags, "truth": truth, "copy": copy, "measured": measured}
     for name, columns in tables.items():
         pyarrow.csv.write_csv(pyarrow.table(columns), here / f"{name}.csv")
@@ -55,7 +61,7 @@ def words_of(kind: str) -> list[str]:
     needed = [each.option for each in question.form() if each.required and each.option in NEEDED]
     given = [word for option in needed for word in (option, NEEDED[option])]
     for each in question.form():
-        if each.required and each.name in question.example and each.option not in NEEDED:
+        if each.name in question.example and each.option not in (*NEEDED, "--epsilon"):
             value = question.example[each.name]
             several = value if isinstance(value, list | tuple) else [value]
             given += [each.option, *map(str, several)]
