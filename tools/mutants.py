@@ -255,11 +255,11 @@ def main() -> int:
             verdicts.append(verdict)
             word = f"noticed by {verdict.by}" if verdict.noticed else "NOT NOTICED"
             print(f"{verdict.seconds:5.0f} s  {one.room}: {one.name}: {word}", flush=True)
+            known[one.name] = verdict
+            if options.out is not None:  # after each, so that a run that is ended keeps them
+                options.out.write_text(table([*known.values()]), encoding="utf-8")
     noticed = sum(one.noticed for one in verdicts)
     print(f"{noticed} of {len(verdicts)} faults were noticed")
-    if options.out is not None:
-        known |= {one.fault.name: one for one in verdicts}
-        options.out.write_text(table([*known.values()]), encoding="utf-8")
     return 0 if noticed == len(verdicts) else 1
 
 

@@ -10,10 +10,9 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
+from heldout.arguments import shown
 from heldout.errors import ArgumentError, MissingDependency
 from heldout.intervals.release import Release
-
-__all__ = ["log_to_mlflow", "registry_entry"]
 
 Answer = Release | Mapping[str, Any]
 """A release, or its JSON."""
@@ -92,6 +91,8 @@ def registry_entry(
     sources
         Links to the page of the answer, or to a paper.
     """
+    if not isinstance(published, date):
+        raise ArgumentError(f"published must be a datetime.date, got {shown(published)}.")
     content = _read(answer)
     loss, protection = content["loss"], content["protection"]
     basic = {

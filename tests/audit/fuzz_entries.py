@@ -13,6 +13,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,7 @@ import numpy as np
 import heldout as ho
 from heldout import audit, client, examples, features, models, questions, regression
 from heldout import precision_recall as pr
-from heldout.errors import HeldoutError
+from heldout.errors import HeldoutError, MissingDependency
 from heldout.kernel import Event, Ledger, price
 from heldout.server.signing import Signer
 
@@ -554,6 +555,60 @@ def logistic_diagnostics(*, frame: Any, level: Any, curves: Any, **words: Any) -
         return regression.binned_residuals(curves)
     found = regression.logistic_diagnostics(frame, **words)
     return found, found.as_dict(level)
+
+
+@entry("regression.fit", "regression.LinearFit", frame=TABLE, outcome=("name", "y"),
+       low=("number", 0), high=("number", 1), feature=("number", (0, 1)), epsilon=ONE,
+       level=("number", 0.95))  # fmt: skip
+def linear_fit(*, low: Any, high: Any, feature: Any, level: Any, **words: Any) -> Any:
+    found = regression.fit(features={"p": feature}, bounds=(low, high), **words)
+    return found, found.as_dict(level)
+
+
+SURVIVAL: dict[str, Argument] = {
+    "rows": TABLE,
+    "time": NAMED["q"],
+    "event": NAMED["y"],
+    "epsilon": ONE,
+}
+
+
+@entry("survival.kaplan_meier", **SURVIVAL, grid=("column", [0.25, 0.75]))
+def survival_curve(*, rows: Any, **words: Any) -> Any:
+    return ho.survival.kaplan_meier(rows, **words)
+
+
+@entry("survival.log_rank", **SURVIVAL, groups=("number", {"u": ["a", "b"]}),
+       between=("name", "u"), grid=("column", [0.25, 0.75]))  # fmt: skip
+def log_rank(*, rows: Any, **words: Any) -> Any:
+    return ho.survival.log_rank(rows, **words)
+
+
+@entry("survival.concordance", **SURVIVAL, score=NAMED["p"])
+def concordance(*, rows: Any, **words: Any) -> Any:
+    return ho.survival.concordance(rows, **words)
+
+
+@entry("survival.calibration", "survival.brier_score", **SURVIVAL, risk=NAMED["p"],
+       horizon=("number", 0.5))  # fmt: skip
+def risks_at_a_horizon(*, rows: Any, **words: Any) -> Any:
+    return ho.survival.calibration(rows, **words), ho.survival.brier_score(rows, **words)
+
+
+@entry("integrations.registry_entry", "integrations.log_to_mlflow", public=True,
+       name=("name", "a model"), curator=("name", "us"), published=("number", date(2026, 11, 18)),
+       sector=NO_NAME)  # fmt: skip
+def registry_entries(**words: Any) -> Any:
+    answer = session().confusion(epsilon="1")
+    with contextlib.suppress(MissingDependency):
+        ho.integrations.log_to_mlflow(answer, prefix=words["name"])
+    return ho.integrations.registry_entry(answer, use="a use", region="here", author="us", **words)
+
+
+@entry("features.Bins", public=True, low=("number", 0), high=("number", 1), bins=("number", 8),
+       X=("matrix", lambda: [[0.25], [0.75]]))  # fmt: skip
+def bins(*, low: Any, high: Any, bins: Any, X: Any) -> Any:
+    return features.Bins(bounds=[(low, high)], bins=bins).fit_transform(X)
 
 
 @entry("regression.ResidualTable", public=True, predicted_edges=("column", [0.0, 1.0, 2.0]),

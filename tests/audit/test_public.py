@@ -15,11 +15,13 @@ from heldout import (
     client,
     examples,
     features,
+    integrations,
     judged,
     models,
     precision_recall,
     questions,
     regression,
+    survival,
 )
 from heldout.cli import COMMANDS
 from heldout.errors import HeldoutError
@@ -33,11 +35,13 @@ ROOMS: dict[str, ModuleType] = {
     "client": client,
     "examples": examples,
     "features": features,
+    "integrations": integrations,
     "judged": judged,
     "models": models,
     "precision_recall": precision_recall,
     "questions": questions,
     "regression": regression,
+    "survival": survival,
 }
 # The first takes a Subject of the caller's own making: code, which nobody can check; the other
 # takes nothing.

@@ -12,7 +12,8 @@ from heldout.cli.rows import options_for
 
 ASK = ("ask", "test.parquet", "auc", "--label", "readmitted", "--score", "risk_b")
 ROWS = {
-    "ScoredOptions": "test.parquet --label readmitted --score risk_a --unit patient_id --rows-per-unit 3",
+    "ScoredOptions": "test.parquet --label readmitted --score risk_a --unit patient_id "
+    "--rows-per-unit 3",
     "classes": "flowers.parquet --label species --classes a,b,c --class-scores pa,pb,pc",
     "FittedOptions": "pay.csv --observed pay --predicted fitted",
     "FeatureOptions": "flags.csv --label paid --columns urgent,late",
@@ -40,12 +41,8 @@ def tables(here):
         "a": [each / 100 for each in numbers],
         "b": [(at * 3 % 7) / 7 for at in range(count)],
     }
-    measured |= {
-        "g": ["A", "B"] * (count // 2),
-        "days": numbers,
-        "died": flags["paid"],
-        "risk": numbers[::-1],
-    }
+    measured |= {"days": numbers, "died": flags["paid"], "risk": numbers[::-1]}
+    measured |= {"g": ["A", "B"] * (count // 2)}
     tables = {"pay": pay, "flags": flags, "truth": truth, "copy": copy, "measured": measured}
     for name, columns in tables.items():
         pyarrow.csv.write_csv(pyarrow.table(columns), here / f"{name}.csv")

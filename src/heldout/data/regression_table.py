@@ -14,8 +14,6 @@ from heldout.data.scores import FURTHEST
 from heldout.data.table import Custody, PrivateTable
 from heldout.errors import ArgumentError
 
-__all__ = ["FittedRows", "RegressionTable"]
-
 INTERCEPT = "intercept"
 
 

@@ -22,30 +22,6 @@ from heldout.kernel.ranking.laws import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments
 
-__all__ = [
-    "Belief",
-    "Influence",
-    "Look",
-    "NoisyValue",
-    "Scatter",
-    "area_variance",
-    "belief",
-    "belief_if_shown",
-    "believe_size",
-    "cell_shares",
-    "concordance_variance",
-    "difference_variance",
-    "influence_on_area",
-    "influence_on_difference",
-    "influence_on_precision",
-    "is_plausible",
-    "noise_interval",
-    "noise_reach",
-    "population_interval",
-    "precision_variance",
-    "two_sided_p_value",
-]
-
 # --- Sampling error from released placements: how far each row pulls at an area or at precision --
 #
 # A coarse noisy score table, cheap, says where a score stands among either class. By these places a

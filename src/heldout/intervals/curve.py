@@ -9,18 +9,6 @@ from numpy.typing import ArrayLike
 from heldout.arrays import Floats
 from heldout.kernel.noise.tables.table import NoisyTable
 
-__all__ = [
-    "Curve",
-    "cumulative_counts",
-    "grid_point",
-    "grid_scores",
-    "isotonic",
-    "plain_curve",
-    "precision_recall",
-    "rates",
-    "roc",
-]
-
 # --- Curves from a noisy table, as the papers make them: cumulate, make monotone, divide ---------
 #
 # Points run from the highest threshold down, so that rates rise. A threshold is an index t into the

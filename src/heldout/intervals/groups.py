@@ -30,8 +30,6 @@ from heldout.kernel.door import Drawn
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
 
-__all__ = ["ByGroup", "DecisionsByGroup", "Gap"]
-
 Part_co = TypeVar("Part_co", bound=Release, covariant=True)
 Surprise = Callable[[float], float]
 """How often so far a number would be released if the population's were this one."""

@@ -23,8 +23,6 @@ from heldout.intervals.measure import Interval
 from heldout.intervals.readings import Contrast
 from heldout.intervals.tuned import COUNT_PRIOR, NEAR_END
 
-__all__ = ["Joint", "laid_out", "simplex", "whole_numbers"]
-
 # --- Counts that add up to a public number, laid out by the law of the noise that was added to them
 #
 # Discrete Laplace noise of one scale, given its sum: the counts are drawn one after the other, each

@@ -11,8 +11,6 @@ from heldout.arguments.rules import Share
 from heldout.drawing.words import around, between, by_width, number, show_held_end
 from heldout.errors import MissingDependency
 
-__all__ = ["Exported", "framed", "schema"]
-
 Interval = tuple[float, float]
 MOST_NOISE = 0.5  # of a measure's range; a number that noise spreads over more says nothing
 NORMAL: Final = NormalDist().inv_cdf(0.975)

@@ -18,8 +18,6 @@ import numpy as np
 from heldout.arrays import Floats
 from heldout.kernel.noise.exact import falls_to
 
-__all__ = ["normal_quantile", "normal_share"]
-
 # --- The normal law for arrays, in NumPy alone ---------------------------------------------------
 #
 # SciPy's `ndtr` and `ndtri` are the same functions. To import them takes twice as long as to import

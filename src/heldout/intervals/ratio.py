@@ -21,8 +21,6 @@ from heldout.intervals.noise import NoiseSum
 from heldout.intervals.tuned import DENOMINATOR_SHARE, NO_ROWS
 from heldout.kernel.noise.exact import halved
 
-__all__ = ["ratio_bounds", "single_quantile"]
-
 # --- Intervals for ratios of noisy counts, many at once, by Fieller's argument on a grid ---------
 #
 # As in `heldout.intervals.ratio`: for the true ratio r the combination (1 - r) top - r rest of the

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
     from heldout.intervals.areas import Look
 
-__all__ = ["Answer", "Release"]
-
 
 class Answer(Exported, ABC):
     """Measures, the first of which is the headline.

@@ -6,21 +6,6 @@ Whoever changes one runs that again. Where no trial is noted, none was kept. Con
 
 from typing import Final
 
-__all__ = [
-    "CLASS_PRIOR",
-    "COUNT_PRIOR",
-    "DENOMINATOR_SHARE",
-    "FURTHEST",
-    "HEAVY_TAILS",
-    "LEAST_AT_RISK",
-    "LEAST_SHOWN",
-    "MISPLACED",
-    "MISSING_CLASS",
-    "NEAR_END",
-    "NO_ROWS",
-    "RISK_NOISE",
-]
-
 CLASS_PRIOR: Final = 2.0
 """A class count of k noise scales gets the weight 1 + CLASS_PRIOR/k beforehand, so that intervals
 of areas hold for every true class count and not only on average. Since 2026-11-15; measured by

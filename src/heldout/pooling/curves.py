@@ -19,8 +19,6 @@ from heldout.intervals.measure import Measure, checked_level
 from heldout.pooling.answer import PooledArea
 from heldout.pooling.site import Site
 
-__all__ = ["PooledCalibration", "PooledCurves", "PooledPrecisionRecall", "PooledRoc"]
-
 POINTS: Final = 129
 BINS: Final = 10
 Vector = NDArray[np.float64]

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from heldout.pooling.answer import Pooled
     from heldout.pooling.site import Site
 
-__all__ = ["ConcordanceIndex"]
-
 LEAST_EPSILON: Final = Fraction(1, 5000)
 MOST_EPSILON: Final = 100
 USUAL_SCATTER: Final = (0.2, 0.8)

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from heldout.pooling.answer import Pooled
     from heldout.pooling.site import Site
 
-__all__ = ["KaplanMeier", "LogRank", "SurvivalCalibration", "SurvivalCounts"]
-
 MOST_TIMES: Final = 500
 
 # --- Rows by bins of time, and by whether the event came -----------------------------------------

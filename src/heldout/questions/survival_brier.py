@@ -35,8 +35,6 @@ from heldout.questions.survival import (
 )
 from heldout.questions.worst_cases import WorstCase
 
-__all__ = ["SurvivalBrier", "SurvivalErrors"]
-
 LOST_SHARE: Final = Fraction(1, 4)
 """Of epsilon, for the counts that say how many rows are lost by when."""
 LARGEST_WEIGHT: Final = 10.0

@@ -15,8 +15,6 @@ from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.noise.source import random_bytes
 from heldout.kernel.statistic import Sealed
 
-__all__ = ["Parted", "SummedParts"]
-
 _BYTES: Final = 4
 
 

@@ -16,8 +16,6 @@ from heldout.kernel.statistic import Sealed
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["WishartDifference", "wishart_difference"]
-
 _FIRST_BITS: Final = 96
 _MORE_BITS: Final = 64
 _GUARD_BITS: Final = 64

@@ -21,15 +21,6 @@ from heldout.kernel.ranking.mechanism import choose
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
 from heldout.kernel.statistic import Sealed, Statistic, as_scores
 
-__all__ = [
-    "PULL_STEPS",
-    "Concordance",
-    "ConcordanceMechanism",
-    "ConcordanceOfGroups",
-    "Pulls",
-    "pulls",
-]
-
 # --- The pairs that can be compared, and how each row fares in its own ---------------------------
 
 

@@ -26,8 +26,6 @@ from heldout.kernel.ranking.sensitivity import RungSensitivity
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Ladder", "PiecewiseLaplace", "build"]
-
 _SINGLE: Final = 256  # rungs with a step of their own; above, a step spans 1/128 of its rung
 _SPAN: Final = 128
 _MARGIN: Final = 1 + 2.0**-24  # the table must pass an exact test; this is the slack it gets

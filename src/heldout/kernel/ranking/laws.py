@@ -26,18 +26,6 @@ from heldout.kernel.ranking.sensitivity import RungSensitivity, SmoothSensitivit
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = [
-    "Cauchy",
-    "CauchyBoyd2015",
-    "LaplaceBoyd2015",
-    "NoiseLaw",
-    "PolynomialTail",
-    "ScaledNoise",
-    "error_quantile",
-    "mean_absolute_error",
-    "symmetric",
-]
-
 # --- What a noise law is: centred noise whose size depends on the rung of the data set -----------
 
 

@@ -20,14 +20,6 @@ from heldout.kernel.ranking.values import ROUNDING
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = [
-    "AreaSensitivity",
-    "PrecisionSensitivity",
-    "PublishedPrecisionSensitivity",
-    "RungSensitivity",
-    "SmoothSensitivity",
-]
-
 UPWARDS: Final = 1 + 2.0**-40  # far more than the rounding errors of the few operations before it
 _EULER: Final = 0.5772156649015329
 

@@ -31,19 +31,6 @@ from heldout.kernel.ranking.values import (
 )
 from heldout.kernel.statistic import Statistic, as_scores, tally
 
-__all__ = [
-    "LARGEST_EXACT",
-    "METRICS",
-    "NEGATIVES_FIRST",
-    "RankedGroups",
-    "RankedRows",
-    "RankedTable",
-    "RankingMetric",
-    "RankingStatistic",
-    "TiedPairs",
-    "ranking_metric",
-]
-
 # --- The ranking metrics there are: what each is worth, and how far one person can move it -------
 
 

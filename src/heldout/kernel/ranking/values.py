@@ -5,19 +5,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = [
-    "ROUNDING",
-    "area",
-    "area_of_table",
-    "average_precision",
-    "average_precision_negatives_first",
-    "average_precision_of_table",
-    "average_precision_of_table_negatives_first",
-    "difference",
-    "pairs_won",
-    "tied_of_table",
-]
-
 # --- The area under the ROC curve as an exact rational, and how far one person can move it -------
 
 

@@ -15,8 +15,6 @@ from heldout.intervals.curve import Curve
 from heldout.intervals.measure import Interval, Measure
 from heldout.questions.curves.bands import Band
 
-__all__ = ["READ_AT", "Readings"]
-
 READ_AT: Final = 0.95
 """The level of stored bands and intervals; others are read anew."""
 FIELDS: Final = {"level", "curve", "bands", "measures"}

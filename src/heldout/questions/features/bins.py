@@ -13,8 +13,6 @@ from heldout.arguments import as_numbers, shown
 from heldout.arguments.rules import Ends, Whole
 from heldout.errors import ArgumentError
 
-__all__ = ["Bins"]
-
 
 class Bins(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Say of each numeric column in which of some equal bins between its bounds a value lies.

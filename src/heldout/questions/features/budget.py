@@ -12,19 +12,6 @@ from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Protection
 from heldout.questions.features.tuned import FEW_WORDS, PLAIN_ODDS, PLAIN_TO_SEE, TABLE
 
-__all__ = [
-    "LATEST",
-    "ORDER_DRAWN",
-    "PAPER_SPLITS",
-    "RULES",
-    "Rules",
-    "Shares",
-    "features_to_take",
-    "places_for",
-    "selection_share",
-    "shares_for",
-]
-
 _GRID = 64  # shares are whole sixty-fourths, which read well and keep prices short
 
 PAPER_SPLITS = {"score-perturbation": Fraction(1, 2), "cluster": Fraction(1, 5)}

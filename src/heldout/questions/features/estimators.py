@@ -37,8 +37,6 @@ from heldout.questions.features.statistics import RegressionScores, SparseRows, 
 from heldout.questions.features.tuned import GUESSED_ROWS, TABLE, WEIGHT
 from heldout.questions.session import Epsilon, PrivateSession
 
-__all__ = ["PrivateClassifier", "PrivateLogisticRegression", "PrivateNaiveBayes", "PrivatePipeline"]
-
 OBSERVED = "observed"
 MOST_ROWS = 2**24  # so that sums of rounding errors have a public bound
 

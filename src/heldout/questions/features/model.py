@@ -9,8 +9,6 @@ from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 
-__all__ = ["ModelRelease", "count_selected"]
-
 MOST_SHOWN = 1000
 
 

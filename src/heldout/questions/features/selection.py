@@ -32,21 +32,6 @@ from heldout.questions.features.statistics import (
 )
 from heldout.questions.features.tuned import FEW_FEATURES, SPURIOUS
 
-__all__ = [
-    "BASELINES",
-    "METHODS",
-    "Asked",
-    "Chosen",
-    "NotPrivateSelection",
-    "Selection",
-    "SelectionPlan",
-    "cluster_selection_2014",
-    "clusters",
-    "noisy_cut",
-    "plan_selection",
-    "private_threshold_testing",
-]
-
 
 def clusters(scores: Floats, *, centres: int = 8, rounds: int = 25) -> Floats:
     """Return for each score the mean of its cluster, by k-means in one dimension.

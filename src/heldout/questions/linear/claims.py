@@ -22,8 +22,6 @@ from heldout.errors import ArgumentError
 from heldout.questions.linear.design import Design, Term, parse_formula, parse_term
 from heldout.questions.linear.parts import Comparison
 
-__all__ = ["Claim", "ClaimText", "Quantity", "parse_claim"]
-
 ERRORS: Final = {"mean_absolute_error": "absolute", "root_mean_squared_error": "squared"}
 FUNCTIONS: Final = ("coefficient", "significant", "mean", *ERRORS)
 EXAMPLE: Final = "coefficient('sex') < 0"

@@ -28,8 +28,6 @@ from heldout.questions.linear.claims import Meaning
 from heldout.questions.linear.fit import FitPlan
 from heldout.questions.linear.parts import SCORE_STEPS, ModelParts, RowsOfModel
 
-__all__ = ["HOLDS", "ConclusionRelease", "MomentsPlan", "PartsPlan"]
-
 COUNT_SHARE: Final = Fraction(1, 20)
 ROWS_PER_COLUMN: Final = 10
 """Rows of a part for each column of the model, at least."""

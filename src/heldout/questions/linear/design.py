@@ -19,8 +19,6 @@ from heldout.data.description import MeasuredRows
 from heldout.data.sql import double, held_to
 from heldout.errors import ArgumentError
 
-__all__ = ["RESOLUTION", "Design", "Formula", "Term", "Terms", "parse_formula", "parse_term"]
-
 RESOLUTION: Final = 2**11
 """Steps from the middle of a column's bounds to their ends: 2^38 rows fit into 64 bits."""
 MOST_TERMS: Final = 30

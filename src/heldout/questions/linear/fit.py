@@ -23,8 +23,6 @@ from heldout.kernel.statistic import STEPS
 from heldout.questions.linear.design import RESOLUTION, Design
 from heldout.questions.linear.moments import Influences, Moments
 
-__all__ = ["BilinearNoise", "FitPlan", "Fitted", "LinearFit"]
-
 SPREAD_SHARE: Final = Fraction(1, 10)
 """Of epsilon, for how far rows move the fit: the sampling error without the assumption that the
 residuals spread alike everywhere. Chosen with the four constants below on three sets (adult, March

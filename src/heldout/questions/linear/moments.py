@@ -11,8 +11,6 @@ from heldout.kernel.neighbours import Protection
 from heldout.kernel.statistic import STEPS, Statistic, held_steps, summed
 from heldout.questions.linear.design import RESOLUTION, Design
 
-__all__ = ["Influences", "Moments"]
-
 
 def coded_rows(design: Design) -> str:
     """Return the rows as the model sees them: whole numbers z_1, z_2, ..., the outcome last."""

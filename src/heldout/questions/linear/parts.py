@@ -11,8 +11,6 @@ from heldout.kernel.neighbours import Protection
 from heldout.kernel.statistic import Statistic
 from heldout.questions.linear.design import RESOLUTION, Design
 
-__all__ = ["SCORE_STEPS", "Comparison", "ModelParts", "ModelRows", "RowsOfModel"]
-
 SCORE_STEPS: Final = 2**16
 """Whole steps of one standard error."""
 _MOST: Final = 2.0**20

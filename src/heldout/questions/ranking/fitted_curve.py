@@ -22,8 +22,6 @@ from heldout.questions.curves.bands import evenly_filling
 from heldout.questions.curves.methods.hierarchical_quantile import monotone_cubic
 from heldout.questions.curves.methods.influence import worse_than_chance
 
-__all__ = ["fitted_curve"]
-
 SOFTNESS: Final = 1.3  # in noise scales: nearer than that a residual counts squared, beyond plain
 NOISE_COST: Final = 3.55  # E[2 sqrt(r^2 + SOFTNESS^2)] of Laplace noise of scale 1
 _STEP: Final = 1e-5

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from heldout.drawing.chart import Figure
 
-__all__ = ["PAIRED", "PairedCalls", "PairedDifference", "PairedErrors", "paired_request"]
-
 OF_ERRORS: Final = {"brier": "squared", "log-loss": "log"}
 OF_CALLS: Final = {
     # Weights of a row that B alone has right, by label: the rows that the measure is about.

@@ -57,17 +57,6 @@ from heldout.questions.ranking.fitted_curve import fitted_curve
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
 
-__all__ = [
-    "BinormalCurve",
-    "RankingStages",
-    "TieBound",
-    "TiesRelease",
-    "bin_ties",
-    "binormal_curve",
-    "binormal_roc",
-    "largest_ties",
-]
-
 # --- The symmetric binormal ROC curve of an AUC: one number becomes a curve ----------------------
 
 

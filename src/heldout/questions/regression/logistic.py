@@ -17,8 +17,6 @@ from heldout.questions.curves.readings import CalibrationCurve, RocCurve
 from heldout.questions.curves.release import CurvesRelease
 from heldout.questions.session import Session
 
-__all__ = ["BinnedResiduals", "LogisticDiagnostics", "binned_residuals", "logistic_diagnostics"]
-
 
 @dataclass(frozen=True, eq=False)
 class BinnedResiduals:

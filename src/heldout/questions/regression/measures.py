@@ -19,8 +19,6 @@ from heldout.questions.regression.measures_plan import MetricsPlan
 from heldout.questions.regression.statistics import PowerSums
 from heldout.questions.regression.tuned import ABSOLUTE_BEYOND, SEARCHED, SQUARED_BEYOND, USUAL
 
-__all__ = ["QUANTILES", "MomentRatio", "RegressionMetrics", "noisy_parts"]
-
 
 @dataclass(frozen=True, eq=False)
 class MomentRatio(Ratio):

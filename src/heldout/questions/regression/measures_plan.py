@@ -29,8 +29,6 @@ from heldout.questions.regression.tuned import (
     WIDER,
 )
 
-__all__ = ["MetricsPlan"]
-
 EDGE: Final = 1.7976931348623157e308
 
 

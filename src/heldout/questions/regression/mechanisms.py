@@ -33,22 +33,6 @@ from heldout.questions.regression.tuned import (
     STRICTEST,
 )
 
-__all__ = [
-    "BoundSearch",
-    "BoundSearchAsPrinted",
-    "CumulativeCounts",
-    "HilbertDawa",
-    "Interval",
-    "IntervalChoice",
-    "Rows",
-    "Search",
-    "SearchAsPrinted",
-    "SquareCounts",
-    "coverage",
-    "doublings",
-    "hilbert_order",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class BoundSearch:

@@ -35,21 +35,6 @@ if TYPE_CHECKING:
     from heldout.questions.regression.release import MetricsByGroup, PlotsByGroup, ResidualPlot
     from heldout.questions.regression.table import Bounds
 
-__all__ = [
-    "KINDS",
-    "Plotted",
-    "band_rows",
-    "binned_chart",
-    "binned_figure",
-    "chart",
-    "densities",
-    "figure",
-    "figures",
-    "means",
-    "page",
-    "page_by_group",
-]
-
 SIZE: Final[dict[str, Any]] = {"width": 380, "height": 270}
 MOST_POINTS: Final = 1_000
 MOST_DEVIATIONS: Final = 3.5

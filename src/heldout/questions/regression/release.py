@@ -31,8 +31,6 @@ from heldout.questions.regression.readings import (
 from heldout.questions.regression.table import Bounds, ResidualTable, similarity
 from heldout.questions.regression.verdict import Readings, Score, Verdict
 
-__all__ = ["MetricsByGroup", "PlotsByGroup", "ResidualPlot"]
-
 OUTSIDE: Final = "share of rows outside the bounds"
 
 

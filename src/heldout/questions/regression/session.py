@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from heldout.questions.regression.measures import RegressionMetrics
     from heldout.questions.regression.release import MetricsByGroup, PlotsByGroup, ResidualPlot
 
-__all__ = ["RegressionSession", "metrics", "residual_plot"]
-
 
 class PlotOptions(TypedDict, total=False):
     """Options of a residual plot; None leaves an option at its default."""

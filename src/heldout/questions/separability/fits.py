@@ -13,8 +13,6 @@ from heldout.arrays import Bools, Floats
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval, checked_level
 
-__all__ = ["Ensemble", "fit_forest"]
-
 FOLDS = 5
 DEPTH = 5
 

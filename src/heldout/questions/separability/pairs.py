@@ -23,8 +23,6 @@ from heldout.kernel.neighbours import Protection
 from heldout.kernel.statistic import Statistic
 from heldout.questions.separability.separator import held_out, row_products
 
-__all__ = ["SignProducts", "Signs"]
-
 MOST_COLUMNS: Final = 16
 LOUDEST: Final = 0.25
 """The noise of a mean product of signs, which is 1 at most, has at most this deviation; so many

@@ -23,8 +23,6 @@ from heldout.kernel.noise.disjoint import Disjoint
 from heldout.kernel.statistic import Statistic
 from heldout.questions.features.plans import logistic
 
-__all__ = ["SeparabilityRelease"]
-
 COLUMNS, PAIRS = "columns", "pairs"
 """What a separator sees."""
 MOST_CATEGORIES = 200

@@ -17,19 +17,6 @@ from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.tables.table import laplace_deviation
 from heldout.kernel.statistic import Sealed
 
-__all__ = [
-    "BinCounts",
-    "ClassCounts",
-    "Cumulative",
-    "Flat",
-    "LinearCounts",
-    "Tree",
-    "Wavelet",
-    "branching_for",
-    "haar",
-    "inverse_haar",
-]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassCounts:

@@ -17,8 +17,6 @@ from heldout.kernel.noise.tables.counts import BinCounts, ClassCounts, Flat, Tre
 from heldout.kernel.noise.tables.table import laplace_deviation
 from heldout.kernel.statistic import Sealed
 
-__all__ = ["Dawa", "GreedyTree", "cheapest_partition", "prefix_gram", "scaled_costs"]
-
 _PARTS = 64  # a node takes a whole number of 64ths of what is left for its leaves
 
 

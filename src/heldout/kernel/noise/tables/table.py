@@ -10,8 +10,6 @@ import numpy as np
 from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 
-__all__ = ["NoisyTable", "TableNoise"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TableNoise:
