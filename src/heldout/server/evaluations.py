@@ -244,7 +244,7 @@ def submit(
     checked_name("Idempotency-Key", key)
     asked = {"dataset": dataset, "artifact": artifact, "rival": rival, "questions": content}
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-    with service.store.read() as connection:
+    with service.store.look() as connection:
         old = _of_key(connection, person, key)
     if old is not None:
         return _same(old, digest)
@@ -445,7 +445,7 @@ def _same(row: sa.Row[Any], digest: str) -> sa.Row[Any]:
 def find_one(service: Service, person: Person, identity: str) -> sa.Row[Any]:
     """Return an evaluation, for its owner or the custodian of its rows."""
     person.must_be("analyst", "custodian")
-    with service.store.read() as connection:
+    with service.store.look() as connection:
         row = connection.execute(sa.select(evaluations).where(evaluations.c.id == identity)).first()
     if row is not None and (
         row.owner == person.name

@@ -497,12 +497,12 @@ class Worker:
 
     def _scorings(self, models: list[str], dataset: str, revision: int) -> list[sa.Row[Any]]:
         which = scorings.c.artifact.in_(models) & (scorings.c.dataset == dataset)
-        with self.service.store.read() as connection:
+        with self.service.store.look() as connection:
             query = sa.select(scorings).where(which, scorings.c.revision == revision)
             return list(connection.execute(query).all())
 
     def _row(self, table: sa.Table, identity: str) -> sa.Row[Any]:
-        with self.service.store.read() as connection:
+        with self.service.store.look() as connection:
             return connection.execute(sa.select(table).where(table.c.id == identity)).one()
 
     # --- boards ----------------------------------------------------------------------------------
