@@ -20,7 +20,7 @@ ROWS = {
     "TruthOptions": "truth.csv",
     "MeasuredRows": "measured.csv --values a=0,1 b=0,1",
     "SurvivalRows": "measured.csv --time days --event died --score risk --values a=0,1 b=0,1 "
-    "--groups g=A,B",
+    "--groups g=x,y",
 }
 NEEDED = {"--rival": "risk_b", "--privatized": "copy.csv"}
 
@@ -42,7 +42,7 @@ def tables(here):
         "b": [(at * 3 % 7) / 7 for at in range(count)],
     }
     measured |= {"days": numbers, "died": flags["paid"], "risk": numbers[::-1]}
-    measured |= {"g": ["A", "B"] * (count // 2)}
+    measured |= {"g": ["x", "y", "y"] * 100}
     tables = {"pay": pay, "flags": flags, "truth": truth, "copy": copy, "measured": measured}
     for name, columns in tables.items():
         pyarrow.csv.write_csv(pyarrow.table(columns), here / f"{name}.csv")
@@ -58,7 +58,7 @@ def words_of(kind: str) -> list[str]:
     needed = [each.option for each in question.form() if each.required and each.option in NEEDED]
     given = [word for option in needed for word in (option, NEEDED[option])]
     for each in question.form():
-        if each.name in question.example and each.option not in (*NEEDED, "--epsilon"):
+        if each.required and each.name in question.example and each.option not in NEEDED:
             value = question.example[each.name]
             several = value if isinstance(value, list | tuple) else [value]
             given += [each.option, *map(str, several)]
