@@ -12,13 +12,15 @@ from heldout.cli.rows import options_for
 
 ASK = ("ask", "test.parquet", "auc", "--label", "readmitted", "--score", "risk_b")
 ROWS = {
-    "Rows": "test.parquet --label readmitted --score risk_a --unit patient_id --rows-per-unit 3",
+    "ScoredOptions": "test.parquet --label readmitted --score risk_a --unit patient_id "
+    "--rows-per-unit 3",
     "classes": "flowers.parquet --label species --classes a,b,c --class-scores pa,pb,pc",
     "FittedOptions": "pay.csv --observed pay --predicted fitted",
     "FeatureOptions": "flags.csv --label paid --columns urgent,late",
     "TruthOptions": "truth.csv",
     "MeasuredRows": "measured.csv --values a=0,1 b=0,1",
-    "SurvivalRows": "measured.csv --time days --event died --score risk --values a=0,1 b=0,1",
+    "SurvivalRows": "measured.csv --time days --event died --score risk --values a=0,1 b=0,1 "
+    "--groups g=x,y",
 }
 NEEDED = {"--rival": "risk_b", "--privatized": "copy.csv"}
 
@@ -40,6 +42,7 @@ def tables(here):
         "b": [(at * 3 % 7) / 7 for at in range(count)],
     }
     measured |= {"days": numbers, "died": flags["paid"], "risk": numbers[::-1]}
+    measured |= {"g": ["x", "y", "y"] * 100}
     tables = {"pay": pay, "flags": flags, "truth": truth, "copy": copy, "measured": measured}
     for name, columns in tables.items():
         pyarrow.csv.write_csv(pyarrow.table(columns), here / f"{name}.csv")

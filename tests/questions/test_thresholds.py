@@ -178,9 +178,8 @@ def test_the_threshold_calls_the_rows_that_were_counted() -> None:
     assert float(there.recall) == pytest.approx(float(release.recall), abs=0.005)
 
 
-def test_one_measure_must_be_asked_for() -> None:
-    with pytest.raises(ArgumentError, match="one of recall"):
-        q.ThresholdFor(epsilon=1)
+def test_one_measure_is_asked_for_and_recall_unless_another_is_named() -> None:
+    assert q.ThresholdFor(epsilon=1) == q.ThresholdFor(epsilon=1, recall=0.9)
     with pytest.raises(ArgumentError, match="one of recall"):
         q.ThresholdFor(epsilon=1, recall=0.9, specificity=0.9)
 

@@ -266,6 +266,10 @@ def test_rows_with_numbers_and_no_model_are_declared_by_their_description(
     answer = site.client("ana").get(f"/api/v1/evaluations/{asked.json()['id']}").json()
     assert answer["state"] == "answered"
     assert len(answer["answers"]) == 2
+    terms = {"metric": "auc", "start": 0.5, "price": "1", "improvements": 2, "submissions": 9}
+    board = {"name": "board", "dataset": "readmissions", "terms": terms}
+    refused = site.client("carol").post("/api/v1/boards", json=board)
+    assert (refused.status_code, "is not declared" in refused.json()["detail"]) == (422, True)
 
 
 def test_nobody_sees_anothers_draft(carol: Clicking, site: Site, folder: Path) -> None:

@@ -177,3 +177,34 @@ def test_an_older_server_goes_on_and_can_go_back(url: str) -> None:
     assert [row[0] for row in states] == ["running", "done"], "older code takes up no cancelled job"
     store.migrate("base")
     store.close()
+
+
+def test_the_tables_go_back_one_by_one_and_forward_again_with_rows_in_them(
+    url: str, tmp_path: Path
+) -> None:
+    """A server that was used, as an upgrade and a downgrade find it."""
+    from heldout.server.storage import people, revision_of, revisions
+
+    more = {} if url.startswith("sqlite") else {"database": url}
+    site = Site(tmp_path / "server", **more)
+    site.register(write_rows(tmp_path / "rows.parquet"))
+    site.grant()
+    model = site.upload()["id"]
+    question = {"question": "brier", "epsilon": "1/4"}
+    before = site.answer(question, artifact=model, key="one")
+    head = site.service.ledger.head()
+    with site.service.store.write() as connection:
+        connection.execute(people.update().where(people.c.name == "ana").values(subject="x 1"))
+    assert revisions()[:4] == ["1", "2", "receipts", "3"]
+    for revision in revisions()[-2:2:-1]:
+        site.service.store.migrate(revision, back=True)
+        assert revision_of(site.service.store) == revision
+    site.service.store.migrate()
+    site.service.store.check_current()
+    assert site.service.ledger.head() == head
+    after = site.client("ana").get(f"/api/v1/evaluations/{before['id']}").json()
+    assert after["statement"] == before["statement"]
+    assert site.answer(question, artifact=model, key="two")["state"] == "answered"
+    same = site.ask(question, artifact=model, key="one")
+    assert same.json()["id"] == before["id"]
+    site.service.close()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from heldout.arguments import visible
+from heldout.arguments import shown, visible
 from heldout.cli.output import (
     Flag,
     Json,
@@ -272,6 +272,41 @@ def sweep(folder: Path, /, *, database: str | None = None, dry_run: Flag = False
         for words in done:
             print(visible(words))
         print(f"{len(done)} {'would be' if dry_run else 'were'} deleted.")
+    finally:
+        service.close()
+
+
+@app.command
+def downgrade(folder: Path, /, *, to: str, database: str | None = None) -> None:
+    """Bring the tables back to an older revision, before an older version of heldout is started.
+
+    Stop web and workers, and make a backup first. Upgrading needs no command: a start does it. The
+    ledger has no revisions, and stays as it is. Example:
+
+    ```
+    heldout server downgrade hospital --to 4
+    ```
+
+    Parameters
+    ----------
+    folder
+        The server's folder.
+    to
+        The revision that the older version knows: docs/operations.md lists them.
+    database
+        As in `heldout serve`; the address of the tables' owner.
+    """
+    from heldout.server.backups import check_there
+    from heldout.server.run import open_service
+    from heldout.server.storage import revision_of, revisions
+
+    service = open_service(folder, database=database)
+    try:
+        check_there(service)
+        if to not in revisions():
+            raise ArgumentError(f"to must be one of {', '.join(revisions())}, got {shown(to)}.")
+        service.store.migrate(to, back=True)
+        print(f"The tables are of revision {revision_of(service.store)}.")
     finally:
         service.close()
 

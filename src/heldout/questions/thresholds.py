@@ -52,6 +52,7 @@ COUNT_SHARE: Final = Fraction(1, 5)
 MISS_SHARE: Final = Fraction(1, 10)
 """Of alpha, for the chance that the choice misses the rank that it must reach."""
 VALUE_CELLS: Final = 1024
+USUAL_RECALL: Final = 0.9
 
 # --- A cut of the grid at a quantile -------------------------------------------------------------
 
@@ -412,7 +413,9 @@ class ThresholdFor(Divisible[ThresholdRelease, ByGroup[ThresholdRelease]]):
         {"recall": None, "specificity": 0.9},
     )
     recall: Annotated[
-        float | None, Share("Try 0.9."), "The share of the positives that must be called positive."
+        float | None,
+        Share("Try 0.9."),
+        "The share of the positives that must be called positive; 0.9 if nothing is named.",
     ] = None
     specificity: Annotated[
         float | None, Share("Try 0.9."), "The share of the negatives that must be left alone."
@@ -420,8 +423,10 @@ class ThresholdFor(Divisible[ThresholdRelease, ByGroup[ThresholdRelease]]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.recall is None) == (self.specificity is None):
+        if self.recall is not None and self.specificity is not None:
             raise ArgumentError("Pass one of recall= and specificity=, such as recall=0.9.")
+        if self.recall is None and self.specificity is None:
+            object.__setattr__(self, "recall", USUAL_RECALL)
 
     @property
     def _measure(self) -> str:

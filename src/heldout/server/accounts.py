@@ -611,7 +611,7 @@ def of_token(service: Service, secret: str, *, kind: str) -> Person | None:
     """Return whose token it is, if it is one that still opens doors."""
     about = (people.c.role, people.c.disabled, people.c.subject, people.c.factor)
     query = sa.select(tokens, *about).join_from(tokens, people, tokens.c.person == people.c.name)
-    with service.store.read() as connection:
+    with service.store.look() as connection:
         row = connection.execute(query.where(tokens.c.digest == digest_of(secret))).first()
     if row is None or row.kind != kind or row.revoked is not None:
         return None

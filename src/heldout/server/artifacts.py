@@ -244,7 +244,7 @@ def _own(person: Person) -> sa.Select[Any]:
 def find(service: Service, person: Person, identity: str) -> sa.Row[Any]:
     """Return one of a person's own artefacts; of others nothing is known."""
     person.must_be("analyst")
-    with service.store.read() as connection:
+    with service.store.look() as connection:
         row = connection.execute(_own(person).where(artifacts.c.id == identity)).first()
     if row is None:
         raise Missing("There is no such artefact of yours.")
@@ -262,7 +262,7 @@ def mine(service: Service, person: Person) -> list[Json]:
 def names(service: Service, identities: Sequence[str]) -> dict[str, str]:
     """Return what owners call their artefacts, for pages that list what was asked about them."""
     query = sa.select(artifacts.c.id, artifacts.c.name)
-    with service.store.read() as connection:
+    with service.store.look() as connection:
         rows = connection.execute(query.where(artifacts.c.id.in_(set(identities))))
         return {row.id: row.name for row in rows}
 

@@ -102,10 +102,11 @@ def open_board(
     rows = registered.ready().rows
     if registered.declaration.classes:
         raise ArgumentError("A board judges one score, and these rows have several classes.")
-    if registered.declaration.outcome is not None:
+    if registered.declaration.label is None:
+        of_rows = "is a number" if registered.declaration.outcome else "is not declared"
         raise ArgumentError(
-            "A board judges scores of an outcome that is there or not, and that of these rows is "
-            "a number."
+            "A board judges scores of an outcome that is there or not, and that of these rows "
+            f"{of_rows}."
         )
     if rows is None:
         raise ArgumentError(

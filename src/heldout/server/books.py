@@ -46,7 +46,7 @@ def check_receipt(service: Service) -> None:
     The ledger remembers what it was asked for, so a booking that follows looks again in its own
     transaction. One row of either is read, however long the ledger is.
     """
-    with service.store.read() as connection:
+    with service.store.look() as connection:
         row = connection.execute(sa.select(receipts)).first()
     if row is None:
         return

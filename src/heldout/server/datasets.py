@@ -381,7 +381,7 @@ def names_source(connection: sa.Connection, source: Mapping[str, Any]) -> bool:
 
 
 def find(service: Service, name: str) -> Registered:
-    with service.store.read() as connection:
+    with service.store.look() as connection:
         row = connection.execute(sa.select(datasets).where(datasets.c.name == name)).first()
     if row is None:
         raise Missing(NOT_SEEN.format(shown(name)))
@@ -438,7 +438,7 @@ def share_of(service: Service, person: Person, name: str) -> Account:
 def check_there(service: Service, person: str) -> None:
     """Refuse what waits for somebody who was disabled meanwhile."""
     gone = sa.select(people.c.name).where(people.c.name == person)
-    with service.store.read() as connection:
+    with service.store.look() as connection:
         if connection.execute(gone.where(people.c.disabled.is_not(None))).first():
             raise Forbidden("An administrator disabled this person. Nothing was charged.")
 
@@ -493,7 +493,7 @@ def has_share(service: Service, name: str, analyst: str) -> bool:
 
 def _share(service: Service, name: str, analyst: str) -> sa.Row[Any]:
     mine = (grants.c.dataset == name) & (grants.c.analyst == analyst)
-    with service.store.read() as connection:
+    with service.store.look() as connection:
         row = connection.execute(sa.select(grants).where(mine)).first()
     if row is None or row.revoked is not None:
         raise Missing(NOT_SEEN.format(shown(name)))

@@ -11,13 +11,14 @@ took: else they would show how long a scoring was.
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from heldout.server.service import Service, TooLarge, TooMany, in_words, kilobytes
 from heldout.server.storage import Store, artifacts, evaluations, jobs, now, scorings, submissions
 
+FLOAT: Final = sa.Float(53)
 MOST_ATTEMPTS: Final = 3
 HOUR: Final = 3600.0
 SCORE_BYTES: Final = 16
@@ -75,19 +76,16 @@ def enqueue(
     return int(known.id)
 
 
-def claim(store: Store, *, worker: str, lease: float, most_running: int = 1) -> Job | None:
-    """Take a job that nobody has, or whose worker is silent, for the time of a lease.
-
-    Of all people with such a job, the one who was served longest ago; of theirs, the oldest.
-    """
-    first, other, time = jobs.alias("first"), jobs.alias("other"), now()
+def _claiming() -> tuple[sa.Select[Any], sa.UpdateBase]:
+    """Return the statements that look for a job and take it, built once."""
+    first, other, time = jobs.alias("first"), jobs.alias("other"), sa.bindparam("time", type_=FLOAT)
     free = (jobs.c.state == "waiting") | ((jobs.c.state == "running") & (jobs.c.lease < time))
     undone = (first.c.state != "done") | (first.c.due > time)
     ready = jobs.c.after.is_(None) | ~sa.exists().where(first.c.id == jobs.c.after, undone)
     running = sa.select(sa.func.count()).where(
         other.c.owner == jobs.c.owner, other.c.state == "running", other.c.lease >= time
     )
-    may_run = running.scalar_subquery() < most_running
+    may_run = running.scalar_subquery() < sa.bindparam("most_running", type_=sa.Integer)
     served = sa.select(sa.func.max(other.c.begun)).where(other.c.owner == jobs.c.owner)
     possible = sa.select(jobs.c.id).where(free, ready, may_run).limit(1)
     chosen = possible.order_by(served.scalar_subquery(), jobs.c.id)
@@ -96,18 +94,31 @@ def claim(store: Store, *, worker: str, lease: float, most_running: int = 1) -> 
         .where(jobs.c.id == chosen.scalar_subquery())
         .values(
             state="running",
-            worker=worker,
-            lease=time + lease,
+            worker=sa.bindparam("by"),
+            lease=sa.bindparam("until", type_=FLOAT),
             attempts=jobs.c.attempts + 1,
             begun=time,
         )
         .returning(jobs.c.id, jobs.c.kind, jobs.c.subject, jobs.c.attempts, jobs.c.begun)
     )
-    with store.read() as connection:  # most looks find nothing, and need not wait for writers
-        if connection.execute(possible).first() is None:
+    return possible, take
+
+
+LOOK, TAKE = _claiming()
+
+
+def claim(store: Store, *, worker: str, lease: float, most_running: int = 1) -> Job | None:
+    """Take a job that nobody has, or whose worker is silent, for the time of a lease.
+
+    Of all people with such a job, the one who was served longest ago; of theirs, the oldest.
+    """
+    values = {"time": now(), "most_running": most_running}
+    with store.look() as connection:  # most looks find nothing, and need not wait for writers
+        if connection.execute(LOOK, values).first() is None:
             return None
+    mine = {"by": worker, "until": values["time"] + lease}
     with store.write() as connection:
-        taken = connection.execute(take).first()
+        taken = connection.execute(TAKE, values | mine).first()
     return None if taken is None else Job(*taken)
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 
 BUSY_SECONDS = 60
 WRITERS = 0x736572766572  # "server", for PostgreSQL's advisory lock
+
+BEGIN_WRITING = (  # in one way there and back
+    f"BEGIN; SET LOCAL lock_timeout = '{BUSY_SECONDS}s'; SELECT pg_advisory_xact_lock({WRITERS})"
+)
+RESTED = 5.0
+"""Seconds after which a connection that nobody used is tried before it is used again."""
 
 Json = dict[str, Any]
 
@@ -270,16 +277,23 @@ class Store:
             raise ArgumentError("The server's database must be SQLite or PostgreSQL.")
         self.url = parsed
         self.postgres = parsed.get_backend_name() == "postgresql"
-        self.engine = sa.create_engine(
-            parsed, isolation_level="AUTOCOMMIT", hide_parameters=True, pool_pre_ping=self.postgres
-        )
-        if not self.postgres:
+        self.engine = sa.create_engine(parsed, isolation_level="AUTOCOMMIT", hide_parameters=True)
+        if self.postgres:
+            sa.event.listen(self.engine, "checkin", _rests)
+            sa.event.listen(self.engine, "checkout", _check_alive)
+        else:
             sa.event.listen(self.engine, "connect", _settle)
 
     @classmethod
     def on_file(cls, path: Path) -> "Store":
         path.touch(mode=0o600)  # it holds digests of passwords
         return cls(f"sqlite:///{path}")
+
+    @contextmanager
+    def look(self) -> Iterator[sa.Connection]:
+        """Run one statement that reads; for several that must fit together use `read`."""
+        with self.engine.connect() as connection:
+            yield connection
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
@@ -295,29 +309,27 @@ class Store:
         Counted tries, submissions and keys that are used once rest on it. SQLite locks at BEGIN
         IMMEDIATE; PostgreSQL's readers would otherwise all read the same count, and add one.
         """
-        with self._run("BEGIN" if self.postgres else "BEGIN IMMEDIATE") as connection:
-            if self.postgres:
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITERS)))
+        with self._run(BEGIN_WRITING if self.postgres else "BEGIN IMMEDIATE") as connection:
             yield connection
 
     @contextmanager
     def _run(self, begin: str) -> Iterator[sa.Connection]:
         with self.engine.connect() as connection:
-            connection.exec_driver_sql(begin)
             try:
+                connection.exec_driver_sql(begin)
                 yield connection
             except BaseException:
-                connection.exec_driver_sql("ROLLBACK")
+                if self.postgres or connection.connection.in_transaction:
+                    connection.exec_driver_sql("ROLLBACK")
                 raise
             connection.exec_driver_sql("COMMIT")
 
-    def migrate(self, revision: str = "head") -> None:
-        """Bring the tables to a revision; going back is `migrate("base")`."""
+    def migrate(self, revision: str = "head", *, back: bool = False) -> None:
+        """Bring the tables to a revision, forward or `back`; "base" is always a way back."""
         from alembic import command
 
         configuration = alembic_configuration(self.url.render_as_string(hide_password=False))
-        if revision == "base":
+        if back or revision == "base":
             command.downgrade(configuration, revision)
         else:
             command.upgrade(configuration, revision)
@@ -346,6 +358,14 @@ def revision_of(store: Store) -> str | None:
     return None if revision is None else str(revision)
 
 
+def revisions() -> list[str]:
+    """Return every revision of the tables, oldest first."""
+    from alembic.script import ScriptDirectory
+
+    steps = ScriptDirectory.from_config(alembic_configuration("")).walk_revisions()
+    return [step.revision for step in steps][::-1]
+
+
 def alembic_configuration(url: str) -> "Config":
     from alembic.config import Config
 
@@ -353,6 +373,20 @@ def alembic_configuration(url: str) -> "Config":
     configuration.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     configuration.set_main_option("sqlalchemy.url", url.replace("%", "%%"))
     return configuration
+
+
+def _rests(_: object, record: Any) -> None:
+    record.info["used"] = monotonic()
+
+
+def _check_alive(connection: Any, record: Any, _: object) -> None:
+    """Let go of a connection that the database ended while it rested."""
+    used = record.info.get("used")
+    if used is not None and monotonic() - used > RESTED:
+        try:
+            connection.execute("SELECT 1")
+        except Exception:
+            raise sa.exc.DisconnectionError from None
 
 
 def _settle(connection: "Connection", _: object) -> None:

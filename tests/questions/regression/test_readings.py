@@ -369,3 +369,29 @@ def test_neither_a_cut_tail_nor_a_wide_cell_is_an_offset(share):
     counts, _, _ = np.histogram2d(r, x, bins=[edges[1], edges[0]])
     found = Readings(noisy(counts, edges, scale=4, rows=20_000, random=random)).verdict
     assert found.offset == ""
+
+
+def beyond_bounds(*, bend: float, tails: bool) -> Any:
+    """Normal residuals, cut at two deviations; rows beyond are counted by prediction or not."""
+    random = np.random.default_rng(24)
+    x = random.uniform(0, 10, 5_000)
+    r = random.normal(size=5_000) + bend * ((x - 5) ** 2 - 25 / 3) / 7.45
+    edges = [np.linspace(0, 10, 13), np.linspace(-2, 2, 17)]
+    around = np.array([-4, *edges[1], 4])
+    counts, _, _ = np.histogram2d(r, x, bins=[around, edges[0]])
+    drawn = counts + random.laplace(0, 4, counts.shape)
+    rest = 5_000 - counts.sum() + random.laplace(0, 4)
+    made = ResidualTable(
+        predicted_edges=edges[0], residual_edges=edges[1], noisy=drawn[1:-1], rows=5_000,
+        outside=rest + drawn[[0, -1]].sum(), outside_scale=Fraction(20), scale=Fraction(4),
+        tails=drawn[[0, -1]] if tails else None,
+    )  # fmt: skip
+    return Readings(made)
+
+
+def test_rows_counted_beyond_the_bounds_leave_less_to_fear():
+    counted, feared = (beyond_bounds(bend=0.15, tails=tails).curvature for tails in (True, False))
+    assert counted.deviations == feared.deviations
+    assert counted.unexplained > 1.3 * feared.unexplained
+    assert beyond_bounds(bend=0.15, tails=True).verdict.faults == ("curvature",)
+    assert beyond_bounds(bend=0.0, tails=True).verdict.faults == ()

@@ -24,7 +24,8 @@ from heldout.intervals.curve import Curve, cumulative_counts, rates
 from heldout.intervals.noise import normal_quantile
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.noise.tables.table import NoisyTable
-from heldout.questions.curves.draws import TAIL, ends_of, interval_of, normal_deviations
+from heldout.questions.curves.draws import ends_of, interval_of, normal_deviations
+from heldout.questions.curves.tuned import MARGIN, TAIL
 
 if TYPE_CHECKING:
     from heldout.questions.curves.posterior import Posterior
@@ -43,7 +44,6 @@ __all__ = [
 _PLACES: Final = np.unique(np.concatenate([np.linspace(0, 1, 129), np.linspace(0, 0.05, 26)]))
 _DRAWS: Final = 3000
 _MOST_SIMULATED: Final = 64  # bins; beyond, or without a known law, Bonferroni
-_MARGIN: Final = 1.02  # for plugging in estimated rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class Rectangles:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """What holds the curves of this much of the draws: at each place, or wholly."""
+    """Holds the curves of this much of the draws: at each place, or wholly."""
 
     posterior: "Posterior"
     level: float
@@ -119,7 +119,7 @@ class Region:
 
     def _band(self, kind: str, places: Floats, curve: Floats) -> Band:
         below, above = self._heights(kind, places)
-        low, high = (ends_of(each, self.level) for each in (below, above))
+        low, high = (ends_of(heights, self.level) for heights in (below, above))
         first, last = low[0], high[1]
         if self.simultaneous:
             far = self._deviations(kind)
@@ -147,7 +147,7 @@ class Region:
         return top, bottom
 
     def _deviations(self, kind: str) -> float:
-        """How many deviations hold this much of the draws wholly; on a grid of places."""
+        """Return how many deviations hold this much of the draws wholly; on a grid of places."""
         known = self.posterior.furthest
         if (kind, self.noise_only) not in known:
             drawn = self._heights(kind, _PLACES)
@@ -176,14 +176,14 @@ class Region:
                 for sign in (-1, 1)
             )
             return np.maximum(below, 0.0), np.minimum(above, 1.0)
-        found = []
+        precisions = []
         for sign in (1, -1):  # more negatives, less precision
             wrong = read_curves(true, false, np.clip(places + sign * one_positive, 0.0, 1.0))
             wrong = np.clip(wrong + sign * one_negative, 0.0, 1.0) * m[:, None]
             right = places * n[:, None]
             called = right + wrong
-            found.append(np.divide(right, called, out=np.ones_like(called), where=called > 0))
-        return found[0], found[1]
+            precisions.append(np.divide(right, called, out=np.ones_like(called), where=called > 0))
+        return precisions[0], precisions[1]
 
 
 def read_curves(x: Floats, y: Floats, places: Floats) -> Floats:
@@ -216,7 +216,7 @@ def rectangles(
     counts = np.stack([table.negatives, table.positives])[:, ::-1]
     above = np.cumsum(counts, axis=1)
     total = above[:, -1]
-    held, rest = np.maximum(above[:, :-1], 0.0), np.maximum(total[:, None] - above[:, :-1], 0.0)
+    inside, rest = np.maximum(above[:, :-1], 0.0), np.maximum(total[:, None] - above[:, :-1], 0.0)
     variance = (table.noise.above_deviation**2)[:, ::-1]  # from 0 at the top edge downwards
     of_above, of_total = variance[:, 1:-1], variance[:, -1]
     if table.noise.scale is None:
@@ -235,11 +235,11 @@ def rectangles(
         scales = table.noise.scales[:, ::-1]
         shares = _shares(counts, scales)
         together = _simulated_quantile(shares, rows, scales, level=level, noise_only=noise_only)
-        quantile = max(quantile, together * _MARGIN)
+        quantile = max(quantile, together * MARGIN)
     elif simultaneous:
         quantile = single_quantile(level, of=2 * table.bins)
     low, high = ratio_bounds(
-        held,
+        inside,
         rest,
         top_variance=of_above,
         rest_variance=of_rest,
@@ -288,15 +288,15 @@ def area_half_width(table: NoisyTable, curve: Curve, level: float, *, noise_only
 
 def _shares(counts: Floats, scales: Floats) -> Floats:
     """Each class's share of each bin, with a little of every bin so that none is lost."""
-    held = np.maximum(counts, 0.0) + scales / 2
-    result: Floats = held / held.sum(axis=1, keepdims=True)
+    filled = np.maximum(counts, 0.0) + scales / 2
+    result: Floats = filled / filled.sum(axis=1, keepdims=True)
     return result
 
 
 def _simulated_quantile(
     shares: Floats, rows: Floats, scales: Floats, *, level: float, noise_only: bool
 ) -> float:
-    """What the largest of all standardised deviations stays below with this probability."""
+    """Return the quantile of the largest of all standardised deviations."""
     bins = shares.shape[1]
     uniform = evenly_filling(4 * bins)
     folded = 2 * uniform[:, : 2 * bins] - 1
@@ -350,12 +350,12 @@ def _primes(count: int) -> Ints:
     >>> _primes(6).tolist()
     [2, 3, 5, 7, 11, 13]
     """
-    kept = np.ones(20 * count + 50, dtype=bool)
-    kept[:2] = False
-    for number in range(2, math.isqrt(len(kept)) + 1):
-        if kept[number]:
-            kept[number * number :: number] = False
-    return np.flatnonzero(kept)[:count]
+    is_prime = np.ones(20 * count + 50, dtype=bool)
+    is_prime[:2] = False
+    for number in range(2, math.isqrt(len(is_prime)) + 1):
+        if is_prime[number]:
+            is_prime[number * number :: number] = False
+    return np.flatnonzero(is_prime)[:count]
 
 
 @lru_cache(maxsize=1)

@@ -7,16 +7,16 @@ of this is a privacy mechanism; all of it is arithmetic on released numbers.
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.arrays import Floats
 from heldout.intervals.noise import normal_quantile
+from heldout.questions.curves.tuned import EDGE, TAIL
 
 __all__ = [
-    "TAIL",
     "Draws",
     "ends_of",
     "gamma",
@@ -26,9 +26,6 @@ __all__ = [
     "normal_deviations",
     "uniform",
 ]
-
-TAIL: Final = 0.98  # the furthest level whose quantiles are read off the draws as they are
-_EDGE: Final = 0.25  # an interval that ends so near 0 or 1, in widths of its own, goes on to it
 
 
 def _hashes(stream: int, size: int) -> NDArray[np.unsignedinteger[Any]]:
@@ -98,7 +95,7 @@ def interval_of(
         more = normal_deviations(level) / normal_deviations(TAIL)
         ends = ends[1] + (ends - ends[1]) * more
     first, last = float(ends[0]), float(ends[2])
-    room = _EDGE * (last - first)
+    room = EDGE * (last - first)
     first = low if first - low <= room else first
     last = high if high - last <= room else last
     return max(first, low), min(last, high)

@@ -1,4 +1,4 @@
-"""What a released table leaves possible: many tables of rows, each as likely as the others.
+"""Draw the rows that a released table leaves possible: many tables, each as likely as the others.
 
 The rows' true counts by class and cell of the table are drawn from their posterior law: given the
 noisy counts with the scales of their noise, the counts beside them and the noisy area. Beforehand
@@ -31,45 +31,31 @@ from heldout.questions.curves.draws import Draws, gamma, nearly_normal, normal, 
 from heldout.questions.curves.methods.heldout import TableWithArea
 from heldout.questions.curves.methods.hierarchical_quantile import monotone_cubic
 from heldout.questions.curves.methods.influence import STEPS, AreaBySum, worse_than_chance
+from heldout.questions.curves.tuned import (
+    BENDS,
+    CHAINS,
+    ENDS,
+    EVEN,
+    FEWEST,
+    JUMP,
+    KEPT,
+    LEAPS,
+    LEVEL,
+    LUMPS,
+    LUMPY,
+    MASS,
+    PARTS,
+    REACH,
+    SEEN,
+    SLOPE,
+    SOFTNESS,
+    SWITCHES,
+    TOTAL,
+    WARM,
+)
 
 __all__ = ["Posterior"]
 
-# --- what is believed beforehand, the same for all data ------------------------------------------
-MASS: Final = 0.1
-"""Dirichlet: how evenly rows lie over cells."""
-SLOPE: Final = (1.5, 1.5)
-"""Mean and deviation of how fast log odds rise with the probit of the rank."""
-LEVEL: Final = 3.0
-"""Deviation of the log odds of the prevalence around those of the noisy counts."""
-TOTAL: Final = 2.0
-"""Deviation of the log of an unknown number of rows around its estimate."""
-REACH: Final = 0.8
-"""How far a bend of the log odds goes, in probits of the rank."""
-BENDS: Final = ((0.4, 0.55), (0.8, 0.3), (1.6, 0.12), (4.0, 0.03))
-"""Deviations of the bend, each with its probability."""
-JUMP: Final = (0.3, 1.5)
-"""Deviations of the own jump of a cell and of a heap, over that of the bend."""
-ENDS: Final = (1.0, 1.2)
-"""Per probit beyond the second, how far the lowest and highest cells may leave the law."""
-SWITCHES: Final = 1.0
-"""How often a class begins or ends within a table."""
-LUMPY: Final = 0.7
-EVEN: Final = 2.0 ** np.arange(2, 11)
-"""Concentrations of rows over the parts of a bin: of a lumpy one, and of even ones."""
-LUMPS: Final = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.96])
-"""Shares of bins that are lumpy, all as likely."""
-# --- how it is computed --------------------------------------------------------------------------
-SEEN: Final = 3.0
-"""Deviations of noise by which a heap, or a class, must stand out to be there."""
-SOFTNESS: Final = 0.6
-"""In noise scales: nearer than that the Laplace law is rounded off."""
-PARTS: Final = 6
-CHAINS: Final = 64
-WARM: Final = 25
-KEPT: Final = 16
-LEAPS: Final = 6
-FEWEST: Final = 150
-"""So many draws, effectively, must be left when the area weighs them."""
 _CURVED: Final = 1.3  # rounding of the Laplace law for the steps of Newton
 _FINEST: Final = 1e-6  # of all rows: what noise is less than, nobody reads
 _STEEPEST: Final = 20.0  # rise of log odds over one cell
@@ -87,11 +73,11 @@ class Posterior:
         score_range: tuple[float, float],
         chains: int = CHAINS,
         warm: int = WARM,
-        kept: int = KEPT,
+        steps: int = KEPT,
     ) -> None:
         self.table = table
         self.score_range = score_range
-        self._chains, self._warm, self._kept = chains, warm, kept
+        self._chains, self._warm, self._steps = chains, warm, steps
         self._lay_out_cells()
         self._lay_out_parts()
 
@@ -117,12 +103,12 @@ class Posterior:
         self.rows = float(table.rows) if table.rows is not None else max(rows, least)
         self.rows = max(self.rows, 2.0)
         self.scales = np.maximum(self.scales, _FINEST * self.rows)
-        held = np.maximum(self.counts.sum(axis=0), 0.5 * self.scales.mean(axis=0))
-        self.shares = held / held.sum()
+        filled = np.maximum(self.counts.sum(axis=0), 0.5 * self.scales.mean(axis=0))
+        self.shares = filled / filled.sum()
 
     @property
     def heaps(self) -> int:
-        """How many scores stand out as heaps of rows."""
+        """Count the scores that stand out as heaps of rows."""
         return int(self.tied.sum())
 
     @property
@@ -132,12 +118,12 @@ class Posterior:
 
     @cached_property
     def seen(self) -> bool:
-        """Whether either class stands out of the noise; else the curve is what was believed."""
+        """Return whether both classes stand out of the noise; else a curve is mere belief."""
         noise = float(self.table.noise.above_deviation[:, 0].max())
-        counts = [float(each.sum()) for each in (self.table.negatives, self.table.positives)]
+        counts = [float(count.sum()) for count in (self.table.negatives, self.table.positives)]
         if self.table.rows is not None:  # what is missing of them is noise, of both alike
             missing, noise = self.table.rows - sum(counts), noise / math.sqrt(2)
-            counts = [each + missing / 2 for each in counts]
+            counts = [count + missing / 2 for count in counts]
         return min(counts) > SEEN * noise
 
     def _lay_out_parts(self) -> None:
@@ -151,7 +137,7 @@ class Posterior:
                 low.tolist(), width.tolist(), self.tied.tolist(), strict=True
             )
         ]
-        sizes = np.array([len(each) for each in parts])
+        sizes = np.array([len(places_of) for places_of in parts])
         self.starts = np.concatenate(parts)
         self.cell = np.repeat(np.arange(self.cells), sizes)
         self.first = np.cumsum(sizes) - sizes
@@ -162,11 +148,11 @@ class Posterior:
         if smooth.any():
             # Heaps are jumps: what lies between them is interpolated.
             places = np.append(low[smooth], self.table.points).astype(float)
-            held = np.append(0.0, np.cumsum(self.shares[smooth]))
+            filled = np.append(0.0, np.cumsum(self.shares[smooth]))
             inner = smooth[self.cell]
             rise = [
-                monotone_cubic(places, held, each[inner].astype(float))
-                for each in (self.starts, self.ends)
+                monotone_cubic(places, filled, places_of[inner].astype(float))
+                for places_of in (self.starts, self.ends)
             ]
             base[inner] = np.maximum(rise[1] - rise[0], 1e-12)
         base /= self._summed(base)[self.cell]
@@ -199,12 +185,12 @@ class Posterior:
     def _beside(self) -> tuple[Floats, Floats, Floats]:
         """Which cells other counts of the same rows sum over, these counts and their scales."""
         sums, counts, scales = [np.zeros((0, self.cells))], [np.zeros((2, 0))], [np.zeros(0)]
-        for each in self.table.beside:
-            part = np.searchsorted(np.array(each.edges), self.low, side="right")
-            sums.append((np.arange(len(each.edges) + 1)[:, None] == part).astype(float))
-            counts.append(np.asarray(each.counts, dtype=float))
-            scale = max(float(each.scale), _FINEST * self.rows)
-            scales.append(np.full(len(each.edges) + 1, scale))
+        for counted in self.table.beside:
+            part = np.searchsorted(np.array(counted.edges), self.low, side="right")
+            sums.append((np.arange(len(counted.edges) + 1)[:, None] == part).astype(float))
+            counts.append(np.asarray(counted.counts, dtype=float))
+            scale = max(float(counted.scale), _FINEST * self.rows)
+            scales.append(np.full(len(counted.edges) + 1, scale))
         return np.concatenate(sums), np.concatenate(counts, axis=1), np.concatenate(scales)
 
     @cached_property
@@ -221,7 +207,7 @@ class Posterior:
         place, _ = self._rank
         counts, scales = self.counts, self.scales
         turned = worse_than_chance(*counts, scales=scales)
-        n, m = (max(float(each.sum()), 2 * float(scales.mean())) for each in counts[::-1])
+        n, m = (max(float(row.sum()), 2 * float(scales.mean())) for row in counts[::-1])
         mean = math.log(n / m) + (-1 if turned else 1) * SLOPE[0] * place
         per_end, begins = ENDS
         ends = (per_end * np.maximum(np.abs(place) - begins, 0.0)) ** 2
@@ -244,7 +230,7 @@ class Posterior:
     def _area_of_cells(
         self,
     ) -> Callable[[Floats, Floats], tuple[Floats, Floats, Floats]] | None:
-        """What rows by cell make of the area less the noisy one, in its scales; and its slopes."""
+        """Return the area of rows by cell less the noisy one, in its scales, and its slopes."""
         area = self.table.area
         if area is None:
             return None
@@ -253,21 +239,24 @@ class Posterior:
             noisy = area.noisy / self.area_scale
 
             def of_sum(negatives: Floats, positives: Floats) -> tuple[Floats, Floats, Floats]:
-                found = negatives @ weights[0] + positives @ weights[1] - noisy
-                return found, weights[0], weights[1]
+                area_of = negatives @ weights[0] + positives @ weights[1] - noisy
+                return area_of, weights[0], weights[1]
 
             return of_sum
         scale = _drawn_scale(area, self)
 
         def of_pairs(negatives: Floats, positives: Floats) -> tuple[Floats, Floats, Floats]:
             m, n = (
-                np.maximum(each.sum(axis=-1, keepdims=True), 1.0) for each in (negatives, positives)
+                np.maximum(row.sum(axis=-1, keepdims=True), 1.0) for row in (negatives, positives)
             )
             below = (np.cumsum(negatives, axis=-1) - negatives / 2) / m
             above = (np.cumsum(positives[..., ::-1], axis=-1)[..., ::-1] - positives / 2) / n
-            found = (positives * below).sum(axis=-1, keepdims=True) / n
-            to_negatives, to_positives = (above - found) / m / scale, (below - found) / n / scale
-            return ((found - area.unclamped) / scale)[..., 0], to_negatives, to_positives
+            area_of = (positives * below).sum(axis=-1, keepdims=True) / n
+            to_negatives, to_positives = (
+                (above - area_of) / m / scale,
+                (below - area_of) / n / scale,
+            )
+            return ((area_of - area.unclamped) / scale)[..., 0], to_negatives, to_positives
 
         return of_pairs
 
@@ -277,12 +266,12 @@ class Posterior:
         logs, odds, shares, rows, chance = self._unpacked(points)
         parts = (rows * (1 - chance), rows * chance)
         cost, slopes = np.zeros(len(points)), []
-        for index, held in enumerate(parts):
-            off = (held - self.counts[index]) / self.scales[index]
+        for index, inside in enumerate(parts):
+            off = (inside - self.counts[index]) / self.scales[index]
             size = np.sqrt(off**2 + SOFTNESS**2)
             cost, slope = cost + size.sum(axis=1), off / size / self.scales[index]
             if len(sum_scales):
-                off = (held @ sums.T - sum_counts[index]) / sum_scales
+                off = (inside @ sums.T - sum_counts[index]) / sum_scales
                 size = np.sqrt(off**2 + SOFTNESS**2)
                 cost, slope = cost + size.sum(axis=1), slope + (off / size / sum_scales) @ sums
             slopes.append(slope)
@@ -292,8 +281,8 @@ class Posterior:
             size = np.sqrt(off**2 + SOFTNESS**2)
             cost = cost + size
             slopes = [
-                slope + (trust * off / size)[:, None] * each
-                for slope, each in zip(slopes, along, strict=True)
+                slope + (trust * off / size)[:, None] * along_class
+                for slope, along_class in zip(slopes, along, strict=True)
             ]
         mean, _, _ = self._prior
         mass = np.exp(np.minimum(logs, 50))
@@ -320,31 +309,31 @@ class Posterior:
         logs, _, shares, rows, chance = self._unpacked(point)
         by_mass = np.diag(rows) - np.outer(rows, shares)
         by_odds = np.diag(rows * chance * (1 - chance))
-        found = np.zeros((len(point), len(point)))
+        total = np.zeros((len(point), len(point)))
         parts, leads = (rows * (1 - chance), rows * chance), []
-        for index, (held, part, sign) in enumerate(
+        for index, (inside, part, sign) in enumerate(
             zip(parts, (1 - chance, chance), (-1, 1), strict=True)
         ):
             lead = np.hstack([part[:, None] * by_mass, sign * by_odds])
             if self.table.rows is None:
-                lead = np.hstack([lead, held[:, None]])
+                lead = np.hstack([lead, inside[:, None]])
             leads.append(lead)
-            off = (held - self.counts[index]) / self.scales[index]
-            found += (lead.T / np.sqrt(off**2 + _CURVED**2) / self.scales[index] ** 2) @ lead
+            off = (inside - self.counts[index]) / self.scales[index]
+            total += (lead.T / np.sqrt(off**2 + _CURVED**2) / self.scales[index] ** 2) @ lead
             if len(sum_scales):
-                off = (sums @ held - sum_counts[index]) / sum_scales
+                off = (sums @ inside - sum_counts[index]) / sum_scales
                 joined = sums @ lead
-                found += (joined.T / np.sqrt(off**2 + _CURVED**2) / sum_scales**2) @ joined
+                total += (joined.T / np.sqrt(off**2 + _CURVED**2) / sum_scales**2) @ joined
         if self._area_of_cells is not None:
             off, *along = self._area_of_cells(*parts)
             lead = along[0] @ leads[0] + along[1] @ leads[1]
-            found += np.outer(lead, lead) / math.sqrt(float(off) ** 2 + _CURVED**2)
+            total += np.outer(lead, lead) / math.sqrt(float(off) ** 2 + _CURVED**2)
         k = self.cells
-        found[:k, :k] += np.diag(np.exp(np.minimum(logs, 50)) + MASS)
-        found[k : 2 * k, k : 2 * k] += precision
+        total[:k, :k] += np.diag(np.exp(np.minimum(logs, 50)) + MASS)
+        total[k : 2 * k, k : 2 * k] += precision
         if self.table.rows is None:
-            found[-1, -1] += 1 / TOTAL**2
-        return found + 1e-6 * np.eye(len(point))
+            total[-1, -1] += 1 / TOTAL**2
+        return total + 1e-6 * np.eye(len(point))
 
     @cached_property
     def _best(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -411,10 +400,10 @@ class Posterior:
             cost, gradient = self._cost(best + places @ root.T, precision, self._area_trust)
             return cost, gradient @ root
 
-        steps = self._warm + self._kept
+        steps = self._warm + self._steps
         kicks = normal(11, steps + 1, chains, size)
         tries, lengths = np.log(uniform(12, steps, chains)), 0.7 + 0.5 * uniform(13, steps)
-        here, stride, found = 0.6 * kicks[-1], 0.9 / size**0.25, []
+        here, stride, visited = 0.6 * kicks[-1], 0.9 / size**0.25, []
         cost, gradient = pulled(here)
         for step in range(steps):
             length, speed = stride * lengths[step], kicks[step]
@@ -426,7 +415,7 @@ class Posterior:
                 speed = speed - (length if leap < LEAPS - 1 else length / 2) * slope
             accepted = tries[step] < energy - there - (speed**2).sum(axis=1) / 2
             here, gradient = (
-                np.where(accepted[:, None], *each) for each in ((place, here), (slope, gradient))
+                np.where(accepted[:, None], *pair) for pair in ((place, here), (slope, gradient))
             )
             cost = np.where(accepted, there, cost)
             if step < self._warm:
@@ -437,15 +426,15 @@ class Posterior:
                 here[stuck] = here[np.argsort(cost, kind="stable")[: stuck.sum()]]
                 cost, gradient = pulled(here)
             if step >= self._warm:
-                found.append(here)
-        result: Floats = best + np.concatenate(found) @ root.T
+                visited.append(here)
+        result: Floats = best + np.concatenate(visited) @ root.T
         return result
 
     # --- within the cells ------------------------------------------------------------------------
 
     @cached_property
     def _lumps(self) -> tuple[Floats, Bools]:
-        """How likely each bin divides so at its crowded cell, lumpy or even; which have heaps."""
+        """Return how likely bins divide so at crowded cells, lumpy or even; which have heaps."""
         table, edges = self.table, self.table.edges
         assert table.cuts is not None
         assert table.heaps is not None
@@ -455,8 +444,8 @@ class Posterior:
         has_heap[np.searchsorted(table.cuts, self.low[self.tied], side="right") - 1] = True
         totals = table.negatives + table.positives
         noise = 2 * (table.noise.scales**2).sum(axis=0)
-        held = np.maximum(np.add.reduceat(totals, np.searchsorted(edges, table.cuts[:-1])), 1.0)
-        above = np.append(0.0, np.cumsum(held))
+        filled = np.maximum(np.add.reduceat(totals, np.searchsorted(edges, table.cuts[:-1])), 1.0)
+        above = np.append(0.0, np.cumsum(filled))
         usual = monotone_cubic(table.cuts.astype(float), above, table.heaps.astype(float))
         places = (np.arange(100) + 0.5) / 100
         for index, (start, end, cell) in enumerate(
@@ -467,12 +456,12 @@ class Posterior:
             lower = (edges[:-1] >= start) & (edges[:-1] < cell)
             upper = (edges[:-1] > cell) & (edges[:-1] < end)
             (few, many), (one, two) = (
-                (float(each[lower].sum()), float(each[upper].sum())) for each in (totals, noise)
+                (float(sums[lower].sum()), float(sums[upper].sum())) for sums in (totals, noise)
             )
             rows = few + many
             if rows < SEEN * math.sqrt(one + two):
                 continue
-            part = min(max((float(usual[index]) - above[index]) / held[index], 0.02), 0.98)
+            part = min(max((float(usual[index]) - above[index]) / filled[index], 0.02), 0.98)
             evenness = np.append(LUMPY, EVEN)
             # Rows divide as chance has it, too.
             evenness = np.maximum(1 / (1 / (evenness + 1) + 1 / (rows + 1)) - 1, 0.2)[:, None]
@@ -657,8 +646,8 @@ class Posterior:
         area, rows = self.table.area, placed.rows
         assert area is not None
         if isinstance(area, AreaBySum):
-            found: Floats = rows.negatives @ self.weights[0] + rows.positives @ self.weights[1]
-            return found - area.noisy / self.area_scale
+            summed: Floats = rows.negatives @ self.weights[0] + rows.positives @ self.weights[1]
+            return summed - area.noisy / self.area_scale
         false, true = rows.rates
         areas = (np.diff(false, axis=1) * (true[:, 1:] + true[:, :-1])).sum(axis=1) / 2
         result: Floats = (areas - area.unclamped) / _drawn_scale(area, self)
@@ -746,8 +735,8 @@ class Posterior:
         if self.table.values is not None:  # all rows of a bin are at its value
             share = float(grid_point <= self._values_of(np.array([start]))[0])
         return tuple(
-            np.rint(above[:, part + 1] + share * each[:, part])
-            for above, each in zip(draws.above, (draws.negatives, draws.positives), strict=True)
+            np.rint(above[:, part + 1] + share * rows[:, part])
+            for above, rows in zip(draws.above, (draws.negatives, draws.positives), strict=True)
         )
 
     def areas(self, *, noise_only: bool) -> tuple[Floats, Floats, Floats]:
@@ -766,7 +755,7 @@ class Posterior:
         false, true = draws.rates
         area = (np.diff(false, axis=1) * (true[:, 1:] + true[:, :-1])).sum(axis=1) / 2
         area = np.clip(area, 0.0, 1.0)
-        called = [each[:, ::-1] for each in draws.above]
+        called = [rows[:, ::-1] for rows in draws.above]
         precision = called[1] / np.maximum(called[0] + called[1], 1e-9)
         precision[:, 0] = precision[:, 1]
         # Rows of a heap, or of a lump, are called all or none.
@@ -807,7 +796,7 @@ class Posterior:
     def bin_shares(self, edges: Ints, *, noise_only: bool) -> Floats:
         """Of each draw: the share of positives in each bin of scores, with half a row of either."""
         draws, first = self.draws(noise_only=noise_only), np.searchsorted(self.starts, edges[:-1])
-        m, n = (np.add.reduceat(each, first, axis=1) for each in (draws.negatives, draws.positives))
+        m, n = (np.add.reduceat(rows, first, axis=1) for rows in (draws.negatives, draws.positives))
         sign = np.where(np.arange(len(n)) % 2, 0.5, -0.5)[:, None]  # shares of whole rows
         result: Floats = np.clip((n + sign) / np.maximum(n + m, 1.0), 0.0, 1.0)
         return result

@@ -192,7 +192,7 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         mechanism = self._mechanism(about, statistic.points)
         chosen = {name: str(value) for name, value in self.options.items()}
         if self.thresholds is not None:
-            chosen["thresholds"] = ", ".join(f"{each:g}" for each in self.thresholds)
+            chosen["thresholds"] = ", ".join(f"{threshold:g}" for threshold in self.thresholds)
         parameters = {"method": self.method, **chosen, **about.scale_parameters}
         return Request("curves", statistic, mechanism, parameters)
 
@@ -226,9 +226,9 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
 
     def _named(self, about: ScoredRows, points: int) -> tuple[int, ...]:
         """The grid points of the named thresholds."""
-        given = [about.threshold(each) for each in self.thresholds or ()]
+        given = [about.threshold(threshold) for threshold in self.thresholds or ()]
         if about.score_map is not None:
-            given = [about.score_map.image(each) for each in given]
+            given = [about.score_map.image(threshold) for threshold in given]
         places = [grid_point(at, points=points, score_range=about.score_range) for at in given]
         return tuple(sorted(set(places)))
 
@@ -254,7 +254,7 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         return release
 
 
-FORECAST: Final = {"chains": 32, "warm": 16, "kept": 8}
+FORECAST: Final = {"chains": 32, "warm": 16, "steps": 8}
 """Draws that are enough for a forecast of widths."""
 MOST_SAMPLED: Final = 10**6
 """Rows; of more, those of a sample lie nearly as the population's."""
@@ -340,14 +340,14 @@ _TABLE: Final = ("edges", "negatives", "positives", "rows")
 def _table_numbers(noisy: Mapping[str, Any]) -> list[float]:
     """Return a curve as few numbers, whatever its bins: edges, counts above points and at ends."""
     edges = np.asarray(noisy["edges"], dtype=float) / noisy["edges"][-1]
-    found = [float(len(edges)), *np.quantile(edges, _GRID).tolist()]
+    values = [float(len(edges)), *np.quantile(edges, _GRID).tolist()]
     for counts in (np.asarray(noisy[name], dtype=float) for name in ("negatives", "positives")):
         above = np.append(np.cumsum(counts[::-1])[::-1], 0.0)
-        found += [float(above[0]), *np.interp(_GRID, edges, above).tolist()]
+        values += [float(above[0]), *np.interp(_GRID, edges, above).tolist()]
         ends = np.append(counts[:2], counts[-2:]) if len(counts) > 4 else counts
-        found += [*ends.tolist(), *[0.0] * (4 - len(ends))]
-    beside = (numbers(each) for name, each in noisy.items() if name not in _TABLE)
-    return found + [x for each in beside for x in each or [0.0]]  # an area may not be bought
+        values += [*ends.tolist(), *[0.0] * (4 - len(ends))]
+    beside = (numbers(part) for name, part in noisy.items() if name not in _TABLE)
+    return values + [x for part in beside for x in part or [0.0]]  # an area may not be bought
 
 
 def _gone_and_come(pair: Pair) -> tuple[Rows, Rows]:
@@ -373,12 +373,12 @@ def _curve_numbers(pair: Pair, release: Any) -> list[float]:
         place = int(np.searchsorted(edges, score * (1 - 1e-6), side="right")) - 1
         return min(max(place, 0), len(edges) - 2)
 
-    found = []
+    values = []
     for label, score in differ:
         own = cell(score)
         known = sum(y == label and cell(p) == own for y, p in others)
-        found.append(float(by_class[label][own]) - known)
-    return found + _table_numbers(noisy)
+        values.append(float(by_class[label][own]) - known)
+    return values + _table_numbers(noisy)
 
 
 def _group_numbers(pair: Pair, release: Any) -> list[float]:

@@ -78,7 +78,7 @@ class CurvesRelease(ReadDecisions, Release):
 
     @property
     def mechanism(self) -> dict[str, object]:
-        """How it was drawn; of an answer from before crowded cells were, what its table shows."""
+        """Describe how it was drawn; before there were crowded cells, what the table shows."""
         if isinstance(self.table, TableWithArea) and self.table.cuts is None:
             return {"name": "heldout", "thresholds": "median cuts", "bins": self.table.bins}
         return super().mechanism
@@ -95,9 +95,11 @@ class CurvesRelease(ReadDecisions, Release):
 
         Only what this table lacks: an area if it has none, counts at a threshold that is an edge.
         """
-        area = next((each for each in beside.values() if isinstance(each, AucRelease)), None)
+        area = next(
+            (release for release in beside.values() if isinstance(release, AucRelease)), None
+        )
         area = None if area is None else area.informed(beside)
-        decided = (each for each in beside.values() if isinstance(each, ConfusionRelease))
+        decided = (release for release in beside.values() if isinstance(release, ConfusionRelease))
         return self._with(area=area, confusion=next(decided, None))
 
     def _with(self, *, area: RankingRelease | None, confusion: ConfusionRelease | None) -> Self:
@@ -126,7 +128,7 @@ class CurvesRelease(ReadDecisions, Release):
         """Thresholds in the scores' own unit."""
         if self.score_map is None:
             return images
-        return np.array([self.score_map.score(float(each)) for each in images])
+        return np.array([self.score_map.score(float(image)) for image in images])
 
     @cached_property
     def _rows(self) -> Posterior | None:
@@ -169,9 +171,9 @@ class CurvesRelease(ReadDecisions, Release):
         """Say whether rows pile up at few scores; empty where none is seen to."""
         if not self.heaps:
             return ""
-        found = f"{len(self.heaps)} heap{'' if len(self.heaps) == 1 else 's'} found"
+        words = f"{len(self.heaps)} heap{'' if len(self.heaps) == 1 else 's'} found"
         many = self._rows is not None and self._rows.tied_share > 0.5
-        return f"scores take few values: {found}" if many else f"some scores are tied: {found}"
+        return f"scores take few values: {words}" if many else f"some scores are tied: {words}"
 
     @property
     def _grid_step(self) -> float:
@@ -328,8 +330,8 @@ class CurvesRelease(ReadDecisions, Release):
     def calibration(self) -> CalibrationCurve:
         """The reliability diagram; scores must be probabilities."""
         check_probabilities(self.score_range)
-        found = calibration_curve(self.table, self._curve, score_range=self.score_range)
-        return replace(found, _posterior=self._posterior, _printed=self._printed)
+        read = calibration_curve(self.table, self._curve, score_range=self.score_range)
+        return replace(read, _posterior=self._posterior, _printed=self._printed)
 
     @property
     def judges_probabilities(self) -> bool:
@@ -403,9 +405,9 @@ class CurvesRelease(ReadDecisions, Release):
             "average precision of the curve", self._areas(1), value, interval
         )
 
-    def _precision_area(self, found: Region | Rectangles) -> Interval:
+    def _precision_area(self, region: Region | Rectangles) -> Interval:
         precision = np.interp(_GRID, self._curve.tpr, self._curve.precision())
-        band = found.precision(_GRID, precision)
+        band = region.precision(_GRID, precision)
         # Precision at the far end of a step bounds it from below, as recall rises within.
         low = float(np.minimum(band.low[1:], band.low[:-1]) @ np.diff(_GRID))
         high = float(np.maximum(band.high[1:], band.high[:-1]) @ np.diff(_GRID))
@@ -424,16 +426,16 @@ class CurvesRelease(ReadDecisions, Release):
                 areas = self._posterior.areas(noise_only=noise_only)[1]
                 shares = self._posterior.prevalence(noise_only=noise_only)
                 both = zip(areas.tolist(), shares.tolist(), strict=True)
-                return interval_of(np.array([normalised(*each) for each in both]), level)
+                return interval_of(np.array([normalised(*pair) for pair in both]), level)
             half = level if noise_only else (1 + level) / 2
-            found = self._region(half, True)
-            low, high = self._precision_area(found)
+            region = self._region(half, True)
+            low, high = self._precision_area(region)
             if not noise_only:
                 # The rest of the error is for sampling, at each end of what the noise leaves.
                 n = max(self._curve.positives, 1.0)
                 low = sampled(low, positives=n, method="logit", confidence=half).low
                 high = sampled(high, positives=n, method="logit", confidence=half).high
-            least, most = found.prevalence
+            least, most = region.prevalence
             return normalised(low, most), normalised(high, least)
 
         value = normalised(self.average_precision.value, self._curve.prevalence)
@@ -447,11 +449,11 @@ class CurvesRelease(ReadDecisions, Release):
     def _read_ks(self) -> Measure:
 
         def interval(level: float, noise_only: bool) -> Interval:
-            found = self._region(level, noise_only)
-            assert isinstance(found, Rectangles)
+            region = self._region(level, noise_only)
+            assert isinstance(region, Rectangles)
             # The band jumps at the rectangles' sides, so the largest gaps are there.
-            places = np.unique(np.concatenate([_GRID, found.low[0], found.high[0]]))
-            band = found.roc(places, np.interp(places, *self._xy))
+            places = np.unique(np.concatenate([_GRID, region.low[0], region.high[0]]))
+            band = region.roc(places, np.interp(places, *self._xy))
             return float(np.max(band.low - places)), float(np.max(band.high - places))
 
         value = float(np.max(self._curve.tpr - self._curve.fpr))
@@ -482,7 +484,7 @@ class CurvesRelease(ReadDecisions, Release):
         return self._as_printed(name, read)
 
     def _error_interval(self, level: float, noise_only: bool) -> Interval:
-        """What the bins' own bands leave possible, and no draw exceeds: each alone is too wide."""
+        """Return what the bins' bands leave possible and no draw exceeds: either is too wide."""
         low, high = self.calibration.error_interval(level, noise_only=noise_only)
         if self._posterior is None or not isinstance(self.table, TableWithArea):
             return low, high
@@ -493,11 +495,11 @@ class CurvesRelease(ReadDecisions, Release):
 
     @property
     def measures(self) -> dict[str, Measure]:
-        found = [self.auc, self.average_precision, self.ks, self.prevalence]
+        listed = [self.auc, self.average_precision, self.ks, self.prevalence]
         if self.judges_probabilities:
-            found.append(self.expected_calibration_error)
-            found += [self.calibration_slope, self.calibration_intercept]
-        return {each.name: each for each in found}
+            listed.append(self.expected_calibration_error)
+            listed += [self.calibration_slope, self.calibration_intercept]
+        return {measure.name: measure for measure in listed}
 
     # --- decisions -------------------------------------------------------------------------------
 
@@ -537,10 +539,10 @@ class CurvesRelease(ReadDecisions, Release):
         return FromDraws(grid_point=place, posterior=self._posterior, bare=bare, **words)
 
     def tie_bound(self, level: float = 0.95) -> TieBound:
-        """How far the order of rows within the cells of the grid can move the metrics. Free."""
-        found = rectangles(self.table, level=level, simultaneous=True, noise_only=True)
+        """Return how far the order of rows within cells of the grid can move the metrics. Free."""
+        region = rectangles(self.table, level=level, simultaneous=True, noise_only=True)
         low, high = self.nothing_assumed.average_precision.noise_interval(level)
-        return TieBound(bin_ties(found.low, found.high) / 2, high - low, level, "the curves")
+        return TieBound(bin_ties(region.low, region.high) / 2, high - low, level, "the curves")
 
     # --- for people and machines -----------------------------------------------------------------
 
@@ -567,13 +569,13 @@ class CurvesRelease(ReadDecisions, Release):
     def _reading(self, kind: str) -> RocCurve | PrecisionRecallCurve | CalibrationCurve:
         names = {"roc": "roc", "precision-recall": "precision_recall", "calibration": "calibration"}
         OneOf(names)(kind, "kind")
-        found: RocCurve | PrecisionRecallCurve | CalibrationCurve = getattr(self, names[kind])
-        return found
+        reading: RocCurve | PrecisionRecallCurve | CalibrationCurve = getattr(self, names[kind])
+        return reading
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
-        found = {**super().as_dict(level), "curves": self.curves_as_dict(level)}
+        content = {**super().as_dict(level), "curves": self.curves_as_dict(level)}
         if self._posterior is None:
-            return found
+            return content
         bare = {
             name: {
                 "interval": list(measure.interval(level)),
@@ -582,7 +584,7 @@ class CurvesRelease(ReadDecisions, Release):
             for name, measure in self.nothing_assumed.measures.items()
         }
         ties = {"heaps": list(self.heaps), "says": self.ties}
-        return {**found, "ties": ties, "nothing_assumed": bare}
+        return {**content, "ties": ties, "nothing_assumed": bare}
 
     def curves_as_dict(self, level: float = 0.95) -> dict[str, Any]:
         """The curves alone."""
@@ -618,31 +620,31 @@ class CurvesByGroup(ByGroup[CurvesRelease]):
         return (self.metric, "KS", *((error,) if error in every else ()))
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
-        curves = {name: each.curves_as_dict(level) for name, each in self.groups.items()}
+        curves = {name: release.curves_as_dict(level) for name, release in self.groups.items()}
         return {**super().as_dict(level), "curves": curves}
 
     def figures(self, level: float = 0.95) -> list[Figure]:
         """The areas with their intervals, and the ROC curves of the groups that can be read."""
-        found = super().figures(level)
+        drawn = super().figures(level)
         shown = [name for name in self.groups if name not in self.drowned][: len(PALETTE)]
         if not shown:
-            return found
+            return drawn
         lines = []
         for name in shown:
             release = self.groups[name]
             roc = release.roc
             lines.append(records(x=roc.fpr, y=roc.tpr, group=np.full(roc.fpr.size, name)))
         chart = Chart(
-            [Layer("line", each, color=Field("group")) for each in lines],
+            [Layer("line", points, color=Field("group")) for points in lines],
             x=Numbers("False positive rate"),
             y=Numbers("True positive rate"),
             title="ROC curves by group",
             colours=dict(zip(shown, PALETTE, strict=False)),
         )
-        said = chart.svg(says=f"ROC curves of {', '.join(shown)}.")
+        picture = chart.svg(says=f"ROC curves of {', '.join(shown)}.")
         return [
-            *found,
-            Figure(said, "True against false positive rate in each group that can be read."),
+            *drawn,
+            Figure(picture, "True against false positive rate in each group that can be read."),
         ]
 
 
@@ -665,8 +667,8 @@ class NamedCurve(CurvesRelease):
 
     @property
     def headline(self) -> Measure:
-        found: Measure = getattr(self, _SUMMARY[self.curve])
-        return found
+        measure: Measure = getattr(self, _SUMMARY[self.curve])
+        return measure
 
     def __str__(self) -> str:
         points = len(next(iter(self)))

@@ -132,6 +132,7 @@ class ResidualsPlan:
 AS_PRINTED: Final = "chen-2016-prirp"
 METHODS: Final = ("heldout", "dawa", AS_PRINTED)
 MOST_CELLS: Final = 64
+_FARTHEST: Final = 1.7976931348623157e308
 MOST_GRID: Final = (MOST_CELLS, MOST_CELLS)
 
 
@@ -162,8 +163,9 @@ class PlotPlan(ResidualsPlan):
     residual: Interval | None
     grid: tuple[int, int] | None
     """Cells of the residual and of the predicted value; None: from rows times epsilon."""
-    rules: int = 2
-    """Under the first rules the paper's method took 470/n, a misreading, for 470/(n epsilon)."""
+    rules: int = 3
+    """Under the first rules the paper's method took 470/n, a misreading, for 470/(n epsilon). Since
+    the third, rows a little beyond the bounds are counted by prediction (`ResidualTable.tails`)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -265,13 +267,22 @@ class PlotPlan(ResidualsPlan):
         wanted = math.sqrt(max(0.9025 * rows * float(self.epsilon) / 10, 1.0))
         return int(min(2 ** round(math.log2(wanted)), MOST_CELLS)) if wanted > 2 else 2
 
+    @property
+    def tails(self) -> int:
+        """Return how many more cells of the residual there are: one beyond either bound."""
+        return 2 if self.method == "heldout" and self.rules > 2 else 0
+
     def statistic(self, answers: Answers) -> GridCounts:
-        predicted, residual = self.bounds(answers)
+        predicted, (low, high) = self.bounds(answers)
         down, across = self.cells(self.typical_size(answers))
+        edges = np.linspace(low, high, down + 1).tolist()
+        if self.tails:
+            half = (high - low) / 2
+            edges = [max(low - half, -_FARTHEST), *edges, min(high + half, _FARTHEST)]
         return GridCounts(
             groups=self.groups,
             axes=(
-                Axis("residual", tuple(np.linspace(*residual, down + 1).tolist())),
+                Axis("residual", tuple(edges)),
                 Axis("predicted", tuple(np.linspace(*predicted, across + 1).tolist())),
             ),
         )
@@ -304,7 +315,8 @@ class PlotPlan(ResidualsPlan):
         # A noisy row count may ask for as many cells as there can be: they are refused here if at
         # all, before anything is booked.
         largest = MOST_GRID if self.rows is None or self.groups > 1 else self.cells(self.rows)
-        most = math.prod(self.grid or largest)
+        down, across = self.grid or largest
+        most = (down + self.tails) * across
         if (most + 1) * self.groups > MOST_ENTRIES:
             raise ArgumentError("by must make fewer groups, or grid have fewer cells.")
         return steps | {"table": Booked(self.mechanism(most).event(), table)}
@@ -365,9 +377,16 @@ class PlotPlan(ResidualsPlan):
                 unbiased=False,
                 **facts,
             )
+        scale = self.protection.rows_moved / self.table_epsilon
+        cells = drawn[:-1].reshape(shape)
+        if not self.tails:
+            return ResidualTable(noisy=cells, outside=float(drawn[-1]), scale=scale, **facts)
+        tails = cells[[0, -1]].astype(np.float64)
         return ResidualTable(
-            noisy=drawn[:-1].reshape(shape),
-            outside=float(drawn[-1]),
-            scale=self.protection.rows_moved / self.table_epsilon,
-            **facts,
+            noisy=cells[1:-1],
+            outside=float(drawn[-1]) + float(tails.sum()),
+            outside_scale=scale * Fraction(math.sqrt(1 + tails.size)),
+            tails=tails,
+            scale=scale,
+            **{**facts, "residual_edges": edges[0][1:-1]},
         )

@@ -155,8 +155,8 @@ class ResidualPlot(_OfResiduals[PlotRelease, PlotsByGroup]):
     """
 
     kind = "residual-plot"
-    rules = 2
-    known_rules = (1, 2)
+    rules = 3
+    known_rules = (1, 2, 3)
     replayed = (
         {},
         {"by": "g"},

@@ -30,6 +30,8 @@ from heldout.questions.regression.tuned import (
     PLAIN_OFFSET,
     SHARP,
     SURE,
+    TAIL_DOUBT,
+    TAIL_PLACE,
 )
 
 __all__ = [
@@ -371,13 +373,18 @@ def unexplained(
     like the rows beyond. `largest` is a correlation that no cut makes.
     """
     density = table.density
-    scale = table.outside_scale if table.scale is None else table.scale
-    beyond = max(table.outside, 0.0) + (2 * laplace_deviation(scale) if scale is not None else 0.0)
+    own = table.outside_scale if table.outside_scale is not None else table.scale
+    beyond = max(table.outside, 0.0) + (2 * laplace_deviation(own) if own is not None else 0.0)
     cut = beyond * float(np.abs(whole).max())
     weighed = float((density * np.abs(whole - down)).sum())
     squares = float((across**2 * density.sum(axis=0)).sum())
     deviation = (squares / max(float(density.sum()), 1e-9)) ** 0.5
     deviations = []
+    if table.tails is not None:
+        counted, spread = _with_tails(table, across, whole, deviation)
+        if spread <= CUT_SHARP * (squares * float((whole**2 * density).sum())) ** 0.5:
+            return counted
+        deviations.append(counted)
     for values, hidden in ((whole, cut), (down, cut + weighed)):
         seen = Sum(table, across[None, :] * values)
         size = (squares * float((values**2 * density).sum())) ** 0.5
@@ -388,6 +395,35 @@ def unexplained(
         if spread <= CUT_SHARP * size:
             break
     return max(deviations)
+
+
+def _with_tails(
+    table: ResidualTable, across: Floats, whole: Floats, deviation: float
+) -> tuple[float, float]:
+    """Return the same of the sum that counts the rows a little beyond the bounds as well, and its
+    spread.
+
+    They stand where tails are denser, at TAIL_PLACE of their cell, and may be TAIL_DOUBT of it off
+    on average; rows further out pull like a deviation of A at the cell's end.
+    """
+    assert table.tails is not None
+    assert table.scale is not None
+    edges = table.residual_edges / np.abs(table.residual_edges).max()
+    half = float(edges[-1] - edges[0]) / 2
+    centre = float((edges[0] + edges[1]) / 2 - whole[0, 0])
+    places = np.array([edges[0] - TAIL_PLACE * half, edges[-1] + TAIL_PLACE * half]) - centre
+    noise = laplace_deviation(table.scale)
+    seen = Sum(table, across[None, :] * whole)
+    weights = places[:, None] * across[None, :]
+    value = seen.value + float((weights * table.tails).sum())
+    rows = np.maximum(table.tails.sum(axis=1), 0.0)
+    typical = float(rows @ places**2) * deviation**2
+    spread = (
+        seen.variance(noise_only=False) + noise**2 * float((weights**2).sum()) + typical
+    ) ** 0.5
+    far = max(table.outside - float(table.tails.sum()), 0.0) + noise
+    hidden = TAIL_DOUBT * half * float(rows.sum()) + far * (half + float(np.abs(whole).max()))
+    return (abs(value) - deviation * hidden) / spread if spread > 0 else 0.0, spread
 
 
 def _ends(density: Floats, whole: Floats) -> list[Floats]:

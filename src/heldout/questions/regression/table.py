@@ -113,6 +113,9 @@ class ResidualTable:
     """Standard deviation of the noise of each cell, for a scale of None."""
     outside_scale: Fraction | None = None
     """Scale of the noise of `outside`, where it is not `scale`."""
+    tails: Floats | None = None
+    """Noisy counts of the rows beyond the lower and the upper bound, no further than half the width
+    between the bounds, by predicted cell; also in `outside`. None where nobody counted them."""
     unbiased: bool = True
     """False if a cell also has an error that no noise law describes (buckets of DAWA)."""
 
