@@ -379,7 +379,12 @@ def unexplained(
     weighed = float((density * np.abs(whole - down)).sum())
     squares = float((across**2 * density.sum(axis=0)).sum())
     deviation = (squares / max(float(density.sum()), 1e-9)) ** 0.5
-    deviations = [_with_tails(table, across, whole, deviation)] if table.tails is not None else []
+    deviations = []
+    if table.tails is not None:
+        counted, spread = _with_tails(table, across, whole, deviation)
+        if spread <= CUT_SHARP * (squares * float((whole**2 * density).sum())) ** 0.5:
+            return counted
+        deviations.append(counted)
     for values, hidden in ((whole, cut), (down, cut + weighed)):
         seen = Sum(table, across[None, :] * values)
         size = (squares * float((values**2 * density).sum())) ** 0.5
@@ -392,8 +397,11 @@ def unexplained(
     return max(deviations)
 
 
-def _with_tails(table: ResidualTable, across: Floats, whole: Floats, deviation: float) -> float:
-    """Return the same of the sum that counts the rows a little beyond the bounds as well.
+def _with_tails(
+    table: ResidualTable, across: Floats, whole: Floats, deviation: float
+) -> tuple[float, float]:
+    """Return the same of the sum that counts the rows a little beyond the bounds as well, and its
+    spread.
 
     They stand where tails are denser, at TAIL_PLACE of their cell, and may be TAIL_DOUBT of it off
     on average; rows further out pull like a deviation of A at the cell's end.
@@ -415,7 +423,7 @@ def _with_tails(table: ResidualTable, across: Floats, whole: Floats, deviation: 
     ) ** 0.5
     far = max(table.outside - float(table.tails.sum()), 0.0) + noise
     hidden = TAIL_DOUBT * half * float(rows.sum()) + far * (half + float(np.abs(whole).max()))
-    return (abs(value) - deviation * hidden) / spread if spread > 0 else 0.0
+    return (abs(value) - deviation * hidden) / spread if spread > 0 else 0.0, spread
 
 
 def _ends(density: Floats, whole: Floats) -> list[Floats]:
