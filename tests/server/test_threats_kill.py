@@ -14,3 +14,13 @@ def test_processes_that_are_killed_leave_the_books_right(tmp_path: Path) -> None
     assert found.spent <= found.budget
     assert found.bookings >= 2
     assert sum(found.killed.values()) >= 4
+
+
+@pytest.mark.slow
+def test_the_same_on_postgresql(tmp_path: Path, postgres: str) -> None:
+    """Smaller: web processes and workers share a database that nobody kills."""
+    found = run(tmp_path, clients=8, seconds=6, budget=6, pause=0.8, database=postgres)
+    assert found.wrong == []
+    assert found.spent <= found.budget
+    assert found.bookings >= 2
+    assert sum(found.killed.values()) >= 3

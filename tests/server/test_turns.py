@@ -588,3 +588,17 @@ def test_a_small_question_takes_at_most_three_times_as_long_while_another_has_10
         assert connection.execute(left).scalar_one() >= 100, "they waited all the time"
     released.set()
     assert statistics.median(busy) <= 3 * idle, (idle, busy)
+
+
+def test_an_evaluation_without_a_model_has_the_tick_of_reading_all_rows(
+    tmp_path: Path,
+) -> None:
+    opened = Site(tmp_path / "server", tick=0.1, scoring_tick=0.3)
+    opened.register(write_rows(tmp_path / "rows.parquet"))
+    from heldout.server.datasets import find
+    from heldout.server.evaluations import answer_tick, scoring_tick, tick_of
+
+    registered = find(opened.service, "readmissions")
+    service = opened.service
+    assert answer_tick(service, registered, has_model=True) == tick_of(service, registered)
+    assert answer_tick(service, registered, has_model=False) == scoring_tick(service, registered)

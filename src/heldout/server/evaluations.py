@@ -325,7 +325,7 @@ def ask_worker(  # noqa: PLR0917
     after = None
     for model in models:
         after = scored_first(service, connection, model, registered, after)
-    seconds = tick_of(service, registered)
+    seconds = answer_tick(service, registered, has_model=bool(models))
     jobs.enqueue(connection, kind, subject, owner=owner, seconds=seconds, after=after)
 
 
@@ -524,7 +524,7 @@ def expected(service: Service, row: sa.Row[Any]) -> float | None:
         mine = query.where(job.c.kind == "evaluate", job.c.subject == row.id)
         known = connection.execute(mine).first()
     registered = find(service, row.dataset)
-    tick = tick_of(service, registered)
+    tick = answer_tick(service, registered, has_model=bool(row.artifact))
     if known is None:
         return None
     state, begun, before, scoring = known
@@ -577,6 +577,15 @@ def tick_of(service: Service, registered: Registered) -> float:
     """
     rows = registered.public_rows or ROWS_A_TICK
     return service.settings.tick * math.ceil(rows / ROWS_A_TICK)
+
+
+def answer_tick(service: Service, registered: Registered, *, has_model: bool) -> float:
+    """Return the tick of an evaluation: a longer one without a model, which reads the rows anew.
+
+    Training on 50,000 rows takes 0.05 to 0.4 processor seconds, by what the rows hold
+    (2026-11-18): more than the tick of scored rows, so that their number would tell of rows.
+    """
+    return (tick_of if has_model else scoring_tick)(service, registered)
 
 
 def scoring_tick(service: Service, registered: Registered) -> float:

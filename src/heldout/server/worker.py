@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -42,6 +43,7 @@ from heldout.server.datasets import (
 )
 from heldout.server.evaluations import (
     UNPAID,
+    answer_tick,
     evaluated_part,
     scoring_seconds,
     scoring_tick,
@@ -171,7 +173,8 @@ class Worker:
         elif job.kind == "score":
             name, ticks = job.subject.split("/", 2)[2], scoring_tick
         elif job.kind == "evaluate":
-            name, ticks = self._row(evaluations, job.subject).dataset, tick_of
+            row = self._row(evaluations, job.subject)
+            name, ticks = row.dataset, partial(answer_tick, has_model=bool(row.artifact))
         elif job.kind == "judge":
             board = self._row(submissions, job.subject).board
             name, ticks = find_board(self.service, board).dataset, tick_of
@@ -389,7 +392,7 @@ class Worker:
         questions = [q.from_dict(question) for question in row.questions]
         session = self._session(registered, row, questions)
         subject = self._subject(registered, models)
-        tick = tick_of(self.service, registered)
+        tick = answer_tick(self.service, registered, has_model=bool(models))
         booked = self._past_cancelling(evaluations, job, tick)
         if booked is None:
             return self._end_of(job)
