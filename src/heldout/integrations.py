@@ -38,7 +38,7 @@ def log_to_mlflow(answer: Answer, *, prefix: str = "heldout", step: int | None =
         raise MissingDependency(
             "Logging to MLflow requires mlflow. Install it with: pip install mlflow"
         ) from None
-    content = _content(answer)
+    content = _read(answer)
     metrics: dict[str, float] = {}
     for name, measure in content["measures"].items():
         key = f"{prefix}.{re.sub(r'[^-_./ 0-9a-zA-Z]', '_', name)}"  # the characters it takes
@@ -93,7 +93,7 @@ def registry_entry(
     """
     if not isinstance(published, date):
         raise ArgumentError(f"published must be a datetime.date, got {shown(published)}.")
-    content = _content(answer)
+    content = _read(answer)
     loss, protection = content["loss"], content["protection"]
     basic = {
         "name": name,
@@ -151,7 +151,7 @@ def registry_entry(
     }
 
 
-def _content(answer: Answer) -> dict[str, Any]:
+def _read(answer: Answer) -> dict[str, Any]:
     if isinstance(answer, Release):
         content: Mapping[str, Any] = answer.as_dict()
     else:

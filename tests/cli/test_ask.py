@@ -58,7 +58,7 @@ def words_of(kind: str) -> list[str]:
     needed = [each.option for each in question.form() if each.required and each.option in NEEDED]
     given = [word for option in needed for word in (option, NEEDED[option])]
     for each in question.form():
-        if each.required and each.name in question.example and each.option not in NEEDED:
+        if each.name in question.example and each.option not in NEEDED:
             value = question.example[each.name]
             several = value if isinstance(value, list | tuple) else [value]
             given += [each.option, *map(str, several)]

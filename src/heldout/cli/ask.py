@@ -136,18 +136,21 @@ def _command(question: type["Question[Any]"], options: type[Custody]) -> Callabl
         Page(out=out).check(*question.writes)
         asked = question(**{name: value for name, value in words.items() if value is not None})
         bought = buy(asked, table=table, rows=rows, options=options, frame=frame)
-        bought.deliver(out=out, write=lambda place: _write(place, bought), noun="Answer")
+        bought.deliver(
+            out=out, write=lambda place: _write(place, bought, question.writes), noun="Answer"
+        )
 
     return command
 
 
-def _write(place: Path, bought: Bought) -> None:
-    """Write the page of an answer: its own if it has one."""
+def _write(place: Path, bought: Bought, endings: Sequence[str]) -> None:
+    """Write the page of an answer, its own if it has one, or a file with another ending."""
     from heldout.drawing.page import write_page
     from heldout.questions.report.report import answers_page
 
     [release] = bought.releases
-    if hasattr(release, "save"):
+    is_page = place.suffix.lower() not in endings
+    if hasattr(release, "save") and not (endings and is_page):
         release.save(place)
     else:
         write_page(place, lambda: answers_page(bought.answered))

@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 
-from heldout.arguments import no_such, visible
+from heldout.arguments import no_such, shown, visible
 from heldout.arguments.rules import Columns as ColumnNames
 from heldout.arrays import Floats, Ints
 from heldout.data import Dataset
@@ -386,14 +386,13 @@ class TwinRelease(Release):
         return text.getvalue()
 
     def save(self, place: str | os.PathLike[str]) -> Path:
-        """Write the rows to a .csv file, or what was released to an .html page."""
-        from heldout.drawing.page import checked_place
+        """Write the rows to a .csv file."""
+        from heldout.drawing.page import write_file
 
-        path = checked_place(Path(place), *PrivateTwin.writes)
-        if path.suffix.lower() == ".csv":
-            path.write_text(self.to_csv(), encoding="utf-8", newline="")
-        else:
-            path.write_text(self._repr_html_(), encoding="utf-8")
+        path = Path(place)
+        if path.suffix.lower() != ".csv":
+            raise ArgumentError(f"path must end in .csv, got {shown(path.name)}.")
+        write_file(path, self.to_csv())
         return path
 
     @property

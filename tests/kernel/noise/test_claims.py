@@ -25,6 +25,7 @@ from heldout.kernel.noise.selection import (
     SparseVector,
 )
 from heldout.kernel.noise.wishart import WishartDifference
+from heldout.kernel.ranking.concordance import ConcordanceMechanism
 from heldout.kernel.ranking.ladder import PiecewiseLaplace
 from heldout.kernel.ranking.laws import Cauchy, CauchyBoyd2015, LaplaceBoyd2015, PolynomialTail
 from heldout.kernel.ranking.mechanism import RankingMechanism
@@ -41,6 +42,7 @@ from heldout.questions.regression.mechanisms import (
     HilbertDawa,
     IntervalChoice,
 )
+from heldout.questions.thresholds import COUNT_SHARE, CutMechanism, QuantileChoice
 
 ROWS = Protection(neighbours="replace-one")
 ADDED = Protection(neighbours="add-remove")
@@ -90,6 +92,19 @@ CLAIMS: list[tuple[Any, Loss]] = [
             moved=2,
             groups=3,
             one=RankingMechanism(metric="auc", epsilon=F(1, 6), protection=ADDED),
+        ),
+        Loss.pure(THIRD),
+    ),
+    (ConcordanceMechanism(epsilon=THIRD, protection=ROWS, rows=900), Loss.pure(THIRD)),
+    (QuantileChoice(epsilon=THIRD, share=F(9, 10), protection=ROWS), Loss.pure(THIRD)),
+    (
+        CutMechanism(
+            choice=QuantileChoice(
+                epsilon=THIRD * (1 - COUNT_SHARE), share=F(9, 10), protection=ROWS
+            ),
+            classes=2,
+            by_class=1,
+            cells=64,
         ),
         Loss.pure(THIRD),
     ),

@@ -70,6 +70,9 @@ CLAIMS = [
     ("mean_absolute_error('pay', 'guess') < 5000", None, False),
     ("root_mean_squared_error('pay', 'guess') < 10000", None, True),
     ("root_mean_squared_error('pay', 'guess') > 10000", None, False),
+    ("mean_absolute_error('pay', 'guess') < mean_absolute_error('pay', 'age')", None, True),
+    ("mean_absolute_error('pay', 'guess') > mean_absolute_error('pay', 'age')", None, False),
+    ("root_mean_squared_error('pay', 'age') > root_mean_squared_error('pay', 'guess')", None, True),
 ]
 
 
@@ -265,6 +268,9 @@ REFUSED = [
     ("significant('sex', 2)", "pay ~ sex"),
     ("significant('sex') < 3", "pay ~ sex"),
     ("mean_absolute_error('pay') < 3", None),
+    ("mean_absolute_error('pay', 'guess') < mean_absolute_error('pay', 'guess')", None),
+    ("mean_absolute_error('pay', 'guess') < root_mean_squared_error('pay', 'age')", None),
+    ("mean_absolute_error('pay', 'guess') < mean('pay', sex=1)", None),
     ("1 < 2", None),
     ("", None),
     ("(" * 400, None),

@@ -243,6 +243,18 @@ def test_models_that_cannot_be_fitted_are_refused(features: list[str], words: st
     assert session.remaining == ho.Loss.pure(1)
 
 
+def test_bounds_that_no_double_can_square_are_refused_before_they_are_paid() -> None:
+    rows = {"a": [0.0, 1e100], "b": [0.0, 1e-141], "c": [0.0, 1.0]}
+    values = {"a": (-1e140, 1e140), "b": (0, 1e-140), "c": (-1e140, 1e140)}
+    door = ho.Session(ho.Dataset(rows, values=values), budget=ho.Budget(epsilon=2))
+    with pytest.raises(ArgumentError, match="other units"):
+        door.linear_regression("a", ["b"], epsilon=1)
+    with pytest.raises(ArgumentError, match="other units"):
+        door.conclusion("root_mean_squared_error('a', 'c') < 1", epsilon=1)
+    assert door.spent == ho.Loss.pure(0)
+    assert json.loads(door.linear_regression("c", ["a"], epsilon=1).to_json())
+
+
 @pytest.mark.parametrize("text", ["pay", "~ age", "pay ~", "pay ~ age +", "pay ~ age^3", "a b ~ c"])
 def test_formulas_that_cannot_be_read_are_refused(text: str) -> None:
     with pytest.raises(ArgumentError):

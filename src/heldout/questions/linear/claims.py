@@ -238,7 +238,10 @@ def meaning_of(claim: Claim, formula: str | None, about: MeasuredRows) -> Meanin
             if formula is None
             else f"formula must be left out for a claim about {function}."
         )
-    if claim.other is not None:
+    if claim.other is not None and function in ERRORS:
+        design = _errors_model(claim, about)
+        place, offset, low, high = 0, design.offset, 0.0, math.inf
+    elif claim.other is not None:
         design, rises = _groups_model(claim, about)
         place, offset = 1, 0.0
         low, high = (0.0, math.inf) if rises else (-math.inf, 0.0)
@@ -281,7 +284,30 @@ def _mean_model(quantity: Quantity, about: MeasuredRows) -> Design:
     if quantity.group is not None:
         raise ArgumentError("A mean of a group must be compared with that of another group.")
     error = (names[1], ERRORS[quantity.function]) if quantity.function in ERRORS else None
-    return Design(names[0], (), places, bounds, error=error)
+    return Design(names[0], (), places, bounds, error=error).checked()
+
+
+def _errors_model(claim: Claim, about: MeasuredRows) -> Design:
+    """Return the model of the larger error minus the smaller one, row by row."""
+    assert claim.other is not None
+    larger, smaller = claim.quantity, claim.other
+    observed, first = (str(argument) for argument in larger.arguments)
+    again, second = (str(argument) for argument in smaller.arguments[:1] + smaller.arguments[-1:])
+    if larger.function != smaller.function or observed != again or first == second:
+        raise ArgumentError(
+            "Errors of two models may be compared if they are of one kind and of one outcome, such "
+            "as mean_absolute_error('pay', 'new') < mean_absolute_error('pay', 'old')."
+        )
+    names = [observed, first, second]
+    _require(names, about)
+    return Design(
+        observed,
+        (),
+        {name: about.place(name) for name in names},
+        {name: about.values[name].ends for name in names},
+        error=(first, ERRORS[larger.function]),
+        rival=second,
+    ).checked()
 
 
 def _groups_model(claim: Claim, about: MeasuredRows) -> tuple[Design, bool]:
@@ -310,7 +336,7 @@ def _groups_model(claim: Claim, about: MeasuredRows) -> tuple[Design, bool]:
     bounds = {outcome: about.values[outcome].ends, name: ends}
     places = {outcome: about.place(outcome), name: about.place(name)}
     design = Design(outcome, (Term((name,)),), places, bounds, only=(name, ends))
-    return design, values[0] < values[1]
+    return design.checked(), values[0] < values[1]
 
 
 def _code(words: Any, value: str | float, name: str) -> float:

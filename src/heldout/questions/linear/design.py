@@ -163,6 +163,8 @@ class Design:
     """A column with two values, to whose rows the model is limited."""
     error: tuple[str, str] | None = None
     """The column with predictions, and "absolute" or "squared": the outcome is then the error."""
+    rival: str | None = None
+    """Another column with predictions, whose error is taken off."""
 
     @classmethod
     def of(cls, outcome: str, terms: Sequence[Term], about: MeasuredRows) -> "Design":
@@ -174,15 +176,27 @@ class Design:
         if any(outcome in term.factors for term in terms):
             raise ArgumentError(f"The outcome {shown(outcome)} must not be a term too.")
         columns = dict.fromkeys(names)
-        return cls(
+        design = cls(
             outcome,
             tuple(terms),
             {name: about.place(name) for name in columns},
             {name: about.values[name].ends for name in columns},
         )
+        return design.checked()
+
+    def checked(self) -> "Design":
+        """Return itself; refuse bounds whose products or squares no double holds."""
+        low, high = self.ends
+        sizes = (*np.abs(self.in_units).ravel().tolist(), abs(low), abs(high), high - low)
+        if not max(sizes) < 1e200 or not high - low > 1e-200:
+            raise ArgumentError(
+                "The bounds of these columns are too far apart in size for one model. Measure them "
+                "in other units."
+            )
+        return self
 
     def __hash__(self) -> int:
-        return hash((self.outcome, self.terms, self.only, self.error))
+        return hash((self.outcome, self.terms, self.only, self.error, self.rival))
 
     def where(self) -> str:
         """Return the condition of the rows that the model is about, in SQL."""
@@ -198,10 +212,10 @@ class Design:
         low, high = self.bounds[self.outcome]
         if self.error is None:
             return low, high
-        names = (self.outcome, self.error[0])
-        lows, highs = zip(*(self.bounds[name] for name in names), strict=True)
+        lows, highs = zip(*self.bounds.values(), strict=True)
         width = max(highs) - min(lows)
-        return 0.0, width if self.error[1] == "absolute" else width * width
+        most = width if self.error[1] == "absolute" else width * width
+        return (0.0 if self.rival is None else -most), most
 
     @property
     def size(self) -> int:
@@ -256,9 +270,15 @@ class Design:
     def _coded_outcome(self) -> str:
         value = self._value(self.outcome)
         if self.error is not None:
-            value = f"abs({value} - {self._value(self.error[0])})"
-            value = value if self.error[1] == "absolute" else f"{value} * {value}"
-        return _in_steps(value, self.ends, self.outcome_steps)
+            value = self._error(self.error[0])
+            if self.rival is not None:
+                value = f"{value} - {self._error(self.rival)}"
+        return _in_steps(f"({value})", self.ends, self.outcome_steps)
+
+    def _error(self, predicted: str) -> str:
+        far = f"abs({self._value(self.outcome)} - {self._value(predicted)})"
+        squared = self.error is not None and self.error[1] == "squared"
+        return f"{far} * {far}" if squared else far
 
     def _steps(self, name: str, steps: int) -> str:
         return _in_steps(self._value(name), self.bounds[name], steps)
