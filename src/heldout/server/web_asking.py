@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 from pydantic import Field, WithJsonSchema
 
@@ -136,11 +137,10 @@ async def show_evaluation(
     service: Serving, person: Caller, identity: str, prefer: Wait = None
 ) -> Json:
     """Its state, its place in the queue, and its answer once it is there."""
-    return await after_wait(
-        lambda: evaluations.public(service, evaluations.find_one(service, person, identity)),
-        lambda evaluation: evaluation["state"] != "waiting",
-        prefer,
+    row = await after_wait(  # one statement a look: everything else is worked out once
+        lambda: evaluations.find_one(service, person, identity), evaluations.is_visible, prefer
     )
+    return await run_in_threadpool(evaluations.public, service, row)
 
 
 @api.delete("/evaluations/{identity}")
