@@ -203,8 +203,8 @@ def _custodian_revokes(carol: Page) -> None:
 
 
 def _auditor_verifies(olga: Page) -> None:
-    olga.get_by_role("link", name="Ledger").click()
+    olga.get_by_role("link", name="Ledger", exact=True).click()
     olga.get_by_role("button", name="Verify the chain").click()
     expect(olga.get_by_role("status")).to_contain_text("Every entry is as it was written")
-    olga.get_by_role("link", name="Log").click()
+    olga.get_by_role("link", name="Log", exact=True).click()
     expect(olga.locator(".scroll[aria-label=Log]")).to_contain_text("grant")
