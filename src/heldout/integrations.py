@@ -14,6 +14,8 @@ from heldout.arguments import shown
 from heldout.errors import ArgumentError, MissingDependency
 from heldout.intervals.release import Release
 
+__all__ = ["log_to_mlflow", "registry_entry"]
+
 Answer = Release | Mapping[str, Any]
 """A release, or its JSON."""
 

@@ -48,6 +48,12 @@ ho_grant <- function(server, name, body) {
   ho_call(server, "POST", ho_path("/datasets/{name}/grants", name = name), body = body)
 }
 
+#' Ask the custodian for a larger allowance; whoever has one.
+#' @export
+ho_request_allowance <- function(server, name, body) {
+  ho_call(server, "POST", ho_path("/datasets/{name}/request", name = name), body = body)
+}
+
 #' Raise a share, or move its end.
 #' @export
 ho_change_grant <- function(server, name, analyst, body) {
@@ -76,6 +82,12 @@ ho_list_artifacts <- function(server) {
 #' @export
 ho_show_artifact <- function(server, identity, prefer = NULL) {
   ho_call(server, "GET", ho_path("/artifacts/{identity}", identity = identity), headers = list(`Prefer` = prefer))
+}
+
+#' Give an own artefact another name; what was signed keeps the one that it had then.
+#' @export
+ho_rename_artifact <- function(server, identity, body) {
+  ho_call(server, "PATCH", ho_path("/artifacts/{identity}", identity = identity), body = body)
 }
 
 #' Forget an artefact and its scores; one that waits to be checked is cancelled by it.
@@ -184,6 +196,18 @@ ho_link <- function(server, name) {
 #' @export
 ho_disable <- function(server, name) {
   ho_call(server, "DELETE", ho_path("/people/{name}", name = name))
+}
+
+#' Take the second factor of somebody who lost it away; their sessions and tokens end.
+#' @export
+ho_reset_factor <- function(server, name) {
+  ho_call(server, "DELETE", ho_path("/people/{name}/factor", name = name))
+}
+
+#' Let somebody no longer come through the institution's provider.
+#' @export
+ho_disconnect <- function(server, name) {
+  ho_call(server, "DELETE", ho_path("/people/{name}/provider", name = name))
 }
 
 #' Every board.
