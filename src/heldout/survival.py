@@ -18,6 +18,8 @@ from heldout.questions.session import Epsilon, Session
 from heldout.questions.survival import CalibrationRelease, LogRankRelease, SurvivalRelease
 from heldout.questions.survival_brier import SurvivalBrierRelease
 
+__all__ = ["brier_score", "calibration", "concordance", "kaplan_meier", "log_rank"]
+
 Declared = Mapping[str, Sequence[Any]]
 
 
