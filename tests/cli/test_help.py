@@ -103,8 +103,11 @@ def test_help_begins_with_what_a_first_hour_needs_and_help_all_has_the_rest(run)
 
 
 @pytest.mark.parametrize("command", ["ledger", "model", "server", "board"])
-def test_a_group_of_commands_shows_examples(run, command):
-    assert len(examples(run(command, "--help").out)) >= 2
+def test_a_group_of_commands_shows_examples(command):
+    # In a process of its own: a list of commands that was printed before replaces the group's help.
+    words = [sys.executable, "-m", "heldout", command, "--help"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    assert len(examples(done.stdout)) >= 2
 
 
 def test_the_version_is_that_of_the_package(run):
