@@ -268,3 +268,13 @@ def test_a_name_with_spaces_goes_in_backquotes() -> None:
     question = q.LinearRegression(outcome="y", features=["`a b`", "`a b`^2"], epsilon=1)
     assert q.from_dict(question.as_dict()) == question
     assert STEPS == 2**20
+
+
+def test_a_fit_prints_every_coefficient_and_its_terms_once() -> None:
+    rows = {"a": [0.25, 0.5, 0.75, 1.0] * 50, "b": [0.0, 1.0] * 100}
+    fit = ho.regression.fit(rows, outcome="a", features={"b": (0, 1)}, bounds=(0, 1), epsilon="1")
+    first, *lines = str(fit).splitlines()
+    assert first == "a, linear regression, epsilon 1, replace-one neighbours"
+    assert [
+        line.strip().startswith(name) for line, name in zip(lines, fit.measures, strict=True)
+    ] == [True, True]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.arguments import no_such
+from heldout.arguments import no_such, visible
 from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval, Measure
@@ -338,6 +338,19 @@ class LinearFit(Release):
     def measures(self) -> dict[str, Measure]:
         several = [*self.coefficients.values(), self.intercept]
         return {measure.name: measure for measure in several}
+
+    def __str__(self) -> str:
+        from heldout.drawing.words import spread
+
+        lines = [f"{visible(self.design.outcome)}, linear regression, {self.terms}"]
+        for name, measure in self.measures.items():
+            value, interval, noise = spread(measure, 0.95)
+            lines.append(
+                f"  {visible(name)} {value}, 95% interval {interval} (privacy noise alone: {noise})"
+                if measure.informative
+                else f"  {visible(name)}: {value}"
+            )
+        return "\n".join(lines)
 
     @property
     def standard_errors(self) -> dict[str, float]:
