@@ -19,6 +19,7 @@ from heldout.errors import ArgumentError, PrivacyError
 from heldout.kernel.door import Request
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import DiscreteLaplace, source
+from heldout.kernel.noise.parts import SummedParts
 from heldout.kernel.noise.selection import NoisyTopK, PermuteAndFlip, SparseVector
 from heldout.kernel.noise.tables.dawa import Dawa, scaled_costs
 from heldout.kernel.ranking.ladder import PiecewiseLaplace
@@ -400,3 +401,24 @@ def test_the_command_fails_where_a_cell_is_broken(
     )
     with pytest.raises(PrivacyError, match="brier x replace-one"):
         audit(replay=True, pairs=1, as_json=True)
+
+
+class SignedRows:
+    """Rows whose parts score 100, or -100 with a number below 0 among them."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.rows = np.array(numbers)[:, None]
+        self.unit = np.arange(len(numbers))
+        self.units = len(numbers)
+
+    def scores(self, parts: np.ndarray, count: int) -> np.ndarray:
+        own = [self.rows[np.asarray(parts) == part, 0] for part in range(count)]
+        return np.array([[0 if not one.size else 100 if one.min() > 0 else -100] for one in own])
+
+
+def test_a_row_that_becomes_equal_to_another_moves_one_part() -> None:
+    """The coupling must put the two equal rows where the one was, and the new one instead."""
+    noise = SummedParts(epsilon=Fraction(1), parts=50, most=100)
+    before, after = SignedRows(90, -90, 5), SignedRows(90, 90, 5)
+    assert log_ratios.parts(noise, before, after) == 1
+    assert log_ratios.parts(noise, after, before) == 1

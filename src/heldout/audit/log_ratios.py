@@ -77,7 +77,8 @@ def parts(mechanism: Any, first: Any, second: Any) -> float:
         again: dict[Any, list[int]] = {}
         for key, place in zip(keys[1], own, strict=True):
             again.setdefault(key, []).append(place)
-        other = [again[key].pop() if again.get(key) else spare for key in keys[0]]
+        # First in, first out: of equal rows the one that is new, if any, was placed last.
+        other = [again[key].pop(0) if again.get(key) else spare for key in keys[0]]
         sums = [
             mechanism.sums(side, np.array(where, dtype=np.int64))
             for side, where in zip(sides, (other, own), strict=True)
