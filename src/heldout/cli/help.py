@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ALL: Final = "--help-all"
 SHOWS_ALL: ContextVar[bool] = ContextVar("shows_all", default=False)
-"""Whether the page that is printed shows everything."""
+"""True while the page that is printed shows everything."""
 FEW: Final = 3
 """A group of so few options is shown whole."""
 WHOLE: Final = ("Arguments", "Parameters", "The question")

@@ -230,9 +230,9 @@ class Question(ABC, Generic[R_co]):
     of: ClassVar[tuple[type[Description], ...]]
     """Which rows it may be asked of, by their description."""
     holds_sections: ClassVar[bool] = False
-    """Whether its answer holds those of other kinds, by their sections."""
+    """True if its answer holds those of other kinds, by their sections."""
     counts_positives: ClassVar[bool] = False
-    """Whether its answer tells how many rows are positive, also at a low price."""
+    """True if its answer tells how many rows are positive, also at a low price."""
     headline: ClassVar[str | None] = None
     """The measure that people read first in a forecast; the first one if there is none."""
     section: ClassVar[Section | None] = None
