@@ -37,6 +37,7 @@ from heldout.arguments.rules import (
     Rule,
     Text,
     Whole,
+    Wholes,
     plain_json,
 )
 from heldout.data.description import Description
@@ -72,6 +73,7 @@ __all__ = [
     "Text",
     "Weighted",
     "Whole",
+    "Wholes",
     "shared",
     "weight_parameters",
 ]

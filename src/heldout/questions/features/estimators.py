@@ -4,6 +4,7 @@ import math
 import os
 import re
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Self
@@ -23,7 +24,16 @@ from heldout.data.feature_matrix import FeatureMatrix, ScoredFeatures
 from heldout.data.feature_sources import check_places
 from heldout.errors import ArgumentError, DataError, UnknownLabel, WrongType
 from heldout.kernel import Budget, Ledger, exact
+from heldout.kernel.door import release as release_request
 from heldout.kernel.neighbours import Neighbours
+from heldout.questions.features.bins import Bins, Bound
+from heldout.questions.features.model import ModelRelease
+from heldout.questions.features.outside import (
+    OutsideStages,
+    PricedEstimator,
+    declared_price,
+    scores_of,
+)
 from heldout.questions.features.plans import (
     BAYES_CUTS,
     LOGISTIC_CUTS,
@@ -75,10 +85,12 @@ def _are_texts(X: Any) -> bool:
 
 
 NUMERIC = (
-    "X must be 0 and 1, or counts of which all above 0 count as 1. Make 0/1 features of other "
-    "numbers with heldout.features.Bins(bounds=...), or pass binarize=, a public cut for all of "
-    "them."
+    "X must be 0 and 1, or counts of which all above 0 count as 1. For other numbers pass bounds= "
+    "to PrivateLogisticRegression, make 0/1 features of them with heldout.features.Bins(bounds=...)"
+    ", or pass binarize=, a public cut for all of them."
 )
+NUMBER_BINS = 32
+"""Bins of a number between two ends. A slope and a bend cost the same for any number of them."""
 
 
 def _are_counts(X: Any) -> bool:
@@ -143,18 +155,21 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None, *, unit: Any = None, row_keys: Any = None) -> Self:
         """Book epsilon, then learn from the rows; `X` may be a `FeatureMatrix`, without `y`."""
-        price, budget = self._price(), self.budget
-        if budget is None and self.ledger is None:
-            budget = Budget(epsilon=price)
+        price = self._price()
         question = self._question(price)
         private = self._private(X, y, unit=unit, row_keys=row_keys)
-        session = PrivateSession(private, budget=budget, ledger=self.ledger, account=self.account)
-        release = session.ask(question)
+        release = self._session(private, price).ask(question)
         drawn = release._drawn
         self.release_, self.split_ = release, release.split
         self.weights_, self.selected_ = release.weights, release.selected
         self._understand(drawn.request.reading, drawn.values["cut"][0])
         return self
+
+    def _session(self, private: FeatureMatrix, price: Fraction) -> PrivateSession:
+        budget = self.budget
+        if budget is None and self.ledger is None:
+            budget = Budget(epsilon=price)
+        return PrivateSession(private, budget=budget, ledger=self.ledger, account=self.account)
 
     def _price(self) -> Fraction:
         if self.epsilon is None:
@@ -207,7 +222,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 rows_per_unit=self.rows_per_unit,
                 row_keys=row_keys,
                 neighbours=self.neighbours,
-                feature_names=getattr(self, "feature_names_in_", None),
+                feature_names=self._feature_names(),
                 most_rows=most,
             )
         except UnknownLabel:
@@ -254,6 +269,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             above = csr_array((dense > cut).astype(np.int8))
         features: SparseRows = above
         return features
+
+    def _feature_names(self) -> Any:
+        """Return what the features are called, or None."""
+        return getattr(self, "feature_names_in_", None)
 
     def _bound(self) -> int | None:
         """Return how many features one row may set."""
@@ -306,9 +325,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows' own, where the ledger (or the account) is the same.
         """
         check_is_fitted(self, "release_")
-        if not isinstance(private, FeatureMatrix) or private.features != self.n_features_in_:
+        if not isinstance(private, FeatureMatrix) or private.features != len(self.weights_):
             raise ArgumentError(
-                f"private must be a FeatureMatrix of {self.n_features_in_} features, as the model "
+                f"private must be a FeatureMatrix of {len(self.weights_)} features, as the model "
                 "was fitted to."
             )
         from scipy.special import expit
@@ -352,7 +371,7 @@ TIMES = 16  # more rows than so many times the guess are refused, on the custodi
 
 
 class PrivateLogisticRegression(PrivateClassifier):
-    """Ridge logistic regression on 0/1 features, differentially private (pure epsilon).
+    """Ridge logistic regression, differentially private (pure epsilon).
 
     Noise is put into the loss before it is minimised (objective perturbation). With many features
     it is Laplace in every coefficient, of a size that depends on how much one row weighs and not on
@@ -374,6 +393,12 @@ class PrivateLogisticRegression(PrivateClassifier):
     from epsilon. `weight` is how many features a row may set before their weights shrink. The other
     parameters are those of `PrivateClassifier`.
 
+    `bounds` makes it a regression on numbers and kinds instead of 0/1 features: an entry for each
+    column of X, as `heldout.features.Bins` takes them. It is two ends between which a number lies,
+    the edges of bins (best where values crowd near one end), or a whole number of kinds, coded 0,
+    1, 2, .... A number gets a slope, and a bend where there are enough rows. Bounds are public:
+    never read them off the rows.
+
     >>> import numpy as np
     >>> X = np.zeros((2000, 40), dtype=int); y = np.arange(2000) % 2
     >>> X[y == 1, 3] = 1; X[y == 0, 5] = 1
@@ -388,6 +413,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         epsilon: Epsilon | None = None,
         classes: Any = (0, 1),
         binarize: float | None = None,
+        bounds: Sequence[Bound] | None = None,
         weight: int = WEIGHT,
         ridge: Epsilon | None = None,
         features_per_row: int | None = None,
@@ -410,17 +436,42 @@ class PrivateLogisticRegression(PrivateClassifier):
             budget=budget,
             account=account,
         )
+        self.bounds = bounds
         self.weight = weight
         self.ridge = ridge
 
     def _question(self, price: Fraction) -> Training:
+        bins = self._bins
         return Training(
             epsilon=price,
             classifier="logistic",
             weight=self.weight,
             ridge=self.ridge,
             expected_rows=self.expected_rows,
+            columns=None if bins is None else bins.columns,
+            ordered=() if bins is None else bins.ordered,
         )
+
+    @property
+    def _bins(self) -> Bins | None:
+        """Return how numbers become features, if bounds were given."""
+        if self.bounds is None:
+            return None
+        if self.binarize is not None:
+            raise ArgumentError("Pass either bounds or binarize, not both.")
+        return Bins(bounds=self.bounds, bins=NUMBER_BINS)
+
+    def _set(self, X: Any) -> SparseRows:
+        if self._bins is None:
+            return super()._set(X)
+        binned: SparseRows = self._bins.transform(X.toarray() if issparse(X) else X)
+        return binned
+
+    def _feature_names(self) -> Any:
+        names = super()._feature_names()
+        if self._bins is None:
+            return names
+        return self._bins.get_feature_names_out(None if names is None else list(names)).tolist()
 
     def _most_rows(self) -> int:
         return TIMES * self._guess()
@@ -535,8 +586,10 @@ class PrivatePipeline(PrivateClassifier):
         split. None trains on all features, and so does "joint" with a logistic regression.
     classifier
         "auto" (the default): logistic regression for a table of at most 256 features, naive Bayes
-        for more. Or "naive-bayes" or "logistic", or an instance of one, whose `weight` and `ridge`
-        count.
+        for more. Or "naive-bayes" or "logistic", or an instance of one, whose `weight`, `ridge` and
+        `bounds` count. Or any estimator with a method `fit_price`, which says what one fit costs:
+        see `heldout.features.PricedEstimator`. It gets what it declares, and the selection the rest
+        of epsilon.
     split
         The part of epsilon for the selection. None is a half; "paper" is the 2014 paper's split
         for the method. It must be left out where nothing is split.
@@ -601,6 +654,74 @@ class PrivatePipeline(PrivateClassifier):
         self.k = k
         self.threshold = threshold
 
+    def fit(self, X: Any, y: Any = None, *, unit: Any = None, row_keys: Any = None) -> Self:
+        """Book epsilon, then select and learn; `X` may be a `FeatureMatrix`, without `y`."""
+        if not self._is_outside:
+            return super().fit(X, y, unit=unit, row_keys=row_keys)
+        from sklearn.base import clone
+
+        price, model = self._price(), clone(self.classifier, safe=False)
+        if self.split is not None:
+            raise ArgumentError("Leave split out: the estimator's fit_price says what it gets.")
+        private = self._private(X, y, unit=unit, row_keys=row_keys)
+        about: Any = private.description
+        declared = declared_price(model, about.protection)
+        selects = self.select not in (None, JOINT)
+        if declared > price or (declared < price and not selects):
+            raise ArgumentError(
+                f"epsilon must be {'more than ' if selects else ''}{declared}, which the estimator "
+                f"declares for one fit, got {price}."
+            )
+        if selects and declared == price:
+            raise ArgumentError(
+                f"epsilon must be more than {declared}, which the estimator declares, so that "
+                "something is left for the selection. Or pass select=None."
+            )
+        selection = None
+        words: dict[str, Any] = {"classifier": type(model).__name__, "features": about.features}
+        if selects:
+            asked = Training(
+                epsilon=price,
+                select=self.select,
+                selection_score=self.selection_score,
+                k=self.k,
+                threshold=self.threshold,
+                expected_rows=self.expected_rows,
+            )
+            selection = asked.selection(about, price - declared)
+            words |= {"select": self.select, "score": self.selection_score, "k": selection.k}
+        stages = OutsideStages(model, declared, selection)
+        request = stages.request(words)
+        session = self._session(private, price)
+        drawn = release_request(
+            request,
+            rows=session._table,
+            about=session._about,
+            ledger=session._ledger,
+            account=session._account,
+            words={"release": request.name, "model": None, "questions": []},
+        )
+        chosen = range(about.features) if stages.chosen is None else stages.chosen
+        self.split_ = {"declared": str(declared)}
+        if selects:
+            self.split_ = {"selection": str(price - declared)} | self.split_
+        self.classifier_, self._chosen = model, stages.chosen
+        self.selected_ = np.array(chosen, dtype=np.int64)
+        self.weights_ = np.zeros(about.features)  # an estimator from outside need not have any
+        self.release_ = ModelRelease(
+            drawn,
+            weights=self.weights_,
+            selected=self.selected_,
+            split=self.split_,
+            names=about.feature_names,
+        )
+        return self
+
+    @property
+    def _is_outside(self) -> bool:
+        own = isinstance(self.classifier, str | PrivateClassifier)
+        return not own and isinstance(self.classifier, PricedEstimator)
+
     def _classifier(self, named: str = "naive-bayes") -> PrivateClassifier:
         """Make a fresh classifier with the pipeline's public facts; "auto" is the one named."""
         if isinstance(self.classifier, PrivateNaiveBayes | PrivateLogisticRegression):
@@ -612,7 +733,7 @@ class PrivatePipeline(PrivateClassifier):
         else:
             raise ArgumentError(
                 f"classifier must be {' or '.join(map(repr, (AUTO, *CLASSIFIERS)))} or an instance "
-                f"of one, got {shown(self.classifier)}."
+                f"of one, or an estimator with a method fit_price, got {shown(self.classifier)}."
             )
         model.set_params(expected_rows=self.expected_rows, binarize=self.binarize)
         return model
@@ -629,13 +750,28 @@ class PrivatePipeline(PrivateClassifier):
             threshold=self.threshold,
         )
 
+    def _set(self, X: Any) -> SparseRows:
+        return super()._set(X) if self._is_outside else self._classifier()._set(X)
+
+    def _feature_names(self) -> Any:
+        if self._is_outside:
+            return super()._feature_names()
+        model = self._classifier()
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_
+        return model._feature_names()
+
     def _bound(self) -> int | None:
         """Rows are sampled down for the selection alone; the training weighs them instead."""
+        if self._is_outside:
+            return self.features_per_row
         if self.features_per_row is None and self._question(Fraction(1)).selects:
             return SAMPLED
         return self.features_per_row
 
     def _most_rows(self) -> int:
+        if self._is_outside:
+            return super()._most_rows()
         table = self.n_features_in_ <= TABLE
         return self._classifier("logistic" if table else "naive-bayes")._most_rows()
 
@@ -648,4 +784,7 @@ class PrivatePipeline(PrivateClassifier):
 
     def _scores(self, matrix: SparseRows) -> Floats:
         seen = matrix if self._chosen is None else matrix[:, list(self._chosen)]
+        if self._is_outside:
+            return scores_of(self.classifier_, seen)
+        assert isinstance(self.classifier_, PrivateClassifier)
         return self.classifier_._scores(seen)
