@@ -11,16 +11,14 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from heldout.arguments import shown
-from heldout.arguments.rules import FormField
+from heldout.arguments import FormField, shown
 from heldout.data.sql import kind_of
 from heldout.drawing.words import decimal
 from heldout.errors import ArgumentError
 from heldout.server import datasets, jobs
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered
-from heldout.server.declaration import Declaration, budget_of, checked_source
-from heldout.server.parts import PARTS, names_column
+from heldout.server.declaration import PARTS, Declaration, budget_of, checked_source, names_column
 from heldout.server.service import Missing, Service, checked_path_name
 from heldout.server.storage import Json, drafts, new_id, now
 

@@ -19,10 +19,10 @@ from heldout.kernel.ledger.records import checked_name
 from heldout.models.score import declared_seconds
 from heldout.questions.answers import from_plain, plain
 from heldout.questions.base import Rival
-from heldout.server import artifacts, fitting, jobs
+from heldout.server import artifacts, asking, jobs
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered, find, seen, share_of, visible
-from heldout.server.parts import PARTS, Part
+from heldout.server.declaration import PARTS, Part
 from heldout.server.service import Conflict, Missing, Service, secret_in
 from heldout.server.signing import answer_of, answer_page
 from heldout.server.storage import Json, boards, evaluations, new_id, now, scorings, submissions
@@ -117,8 +117,8 @@ def fit(service: Service, person: Person, dataset: str, models: Sequence[str]) -
     registered = seen(service, person, dataset)
     brought = [usable(service, person, model) for model in models]
     for model in brought:
-        fitting.check(registered, model)
-    return [note for model in brought for note in fitting.notes(registered, model)]
+        asking.check(registered, model)
+    return [note for model in brought for note in asking.notes(registered, model)]
 
 
 def agreed_quote(service: Service, person: Person, text: str) -> Json:
@@ -271,7 +271,7 @@ def submit(
     service.ledger.check(account, priced.event)
     brought = [usable(service, person, one) for one in (artifact, rival) if one]
     for model in brought:
-        fitting.check(registered, model)
+        asking.check(registered, model)
     row: Json = {
         "id": new_id(),
         "owner": person.name,

@@ -10,12 +10,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
 from heldout.errors import ArgumentError, HeldoutError
-from heldout.server import datasets, drafts, sources
+from heldout.server import datasets, drafts, rows
 from heldout.server.accounts import Person
-from heldout.server.declaration import Declaration
+from heldout.server.declaration import PARTS, Declaration, names_column
 from heldout.server.drafts import Draft, Form
 from heldout.server.gate import Serving, status_of
-from heldout.server.parts import PARTS, names_column
 from heldout.server.service import Service, kilobytes
 from heldout.server.site import Order, Sent, Signed, page, redirect, sent
 from heldout.server.storage import Json
@@ -57,9 +56,9 @@ async def upload(service: Serving, request: Request, person: Signed) -> Response
             raise ArgumentError("Choose a file first.")
         name = PurePath(file.filename.replace("\\", "/")).name
         ending = PurePath(name).suffix.lower()
-        if ending not in sources.ENDINGS:
+        if ending not in rows.ENDINGS:
             raise ArgumentError("The name of the file must end in .parquet or .csv.")
-        place = sources.arrived(draft.id, ending, service.settings)
+        place = rows.arrived(draft.id, ending, service.settings)
         place.unlink(missing_ok=True)
         place.touch(mode=0o600)
         with place.open("wb") as stored:
