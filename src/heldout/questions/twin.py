@@ -303,7 +303,8 @@ def nearest_table(noisy: Floats, total: float) -> Floats:
     """
     falling = np.sort(noisy, axis=None)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
-    return np.maximum(noisy - excess[np.nonzero(falling > excess)[0][-1]], 0.0)
+    nearest: Floats = np.maximum(noisy - excess[np.nonzero(falling > excess)[0][-1]], 0.0)
+    return nearest
 
 
 def drawn_to(expected: Floats, noisy: Floats, variance: float) -> Floats:
