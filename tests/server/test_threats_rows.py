@@ -17,9 +17,9 @@ from tests.server.watched import AUC, CELLS, Steady, Watched, all_keys, predicti
 from heldout.errors import ArgumentError
 from heldout.server import storage, worker
 from heldout.server.declaration import checked_source
-from heldout.server.rows import source_of
 from heldout.server.service import Settings
 from heldout.server.signing import answer_page
+from heldout.server.sources import source_of
 
 CSV = "text/csv"
 

@@ -7,16 +7,15 @@ evenly.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Final
 
 from starlette.datastructures import QueryParams
 
 from heldout import questions as q
-from heldout.arguments import shown
+from heldout.data.description import Description
 from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.kernel import Loss
 from heldout.questions.base import FormField
@@ -132,6 +131,12 @@ def choices(registered: Registered) -> tuple[Choice, ...]:
     return tuple(sorted(every, key=_order))
 
 
+def _about(registered: Registered, question: type[q.Question[Any]]) -> Description | None:
+    """Return the facts that a question may use, with the numbers of a model where there are any."""
+    known = registered.about(question)
+    return None if known is None else registered.with_model(known) or known
+
+
 def untyped(question: type[q.Question[Any]]) -> str | None:
     """Return why a kind of question cannot be asked on a page, wherever else it can."""
     needed = (field.rule.untyped for field in question.form() if field.required)
@@ -159,6 +164,7 @@ class Wish:
     exact: int
     cost: int
     guess: Mapping[str, str]
+    registered: Registered
     bought: tuple[int, float] | None = None
     """How many rows are positive by an answer that was bought before, and when."""
 
@@ -180,7 +186,7 @@ class Wish:
             ticked=ticked if chosen else ticked or tuple(kinds[:1]),
             fields={choice.kind: _typed(query, choice.question) for choice in may},
             suggested={
-                choice.kind: choice.question.suggested(registered.about(choice.question) or known)
+                choice.kind: choice.question.suggested(_about(registered, choice.question) or known)
                 for choice in may
             },
             group=query.get("group", ""),
@@ -189,6 +195,7 @@ class Wish:
             cost=_step(query.get("cost", ""), LADDER, LADDER.index(Fraction(1, 2))),
             guess={name: query.get(name, "").strip() for name in q.Guess.numbers()},
             bought=None if registered.declaration.prevalence is not None else bought,
+            registered=registered,
         )
 
     @property
@@ -199,7 +206,15 @@ class Wish:
     @property
     def takes_model(self) -> bool:
         """Return True if a question is about a model."""
-        return any(q.find(kind).takes_model() for kind in self.ticked)
+        if any(evaluations.takes_model(self.registered, q.find(kind)) for kind in self.ticked):
+            return True
+        if not self.ticked or not self.registered.declaration.from_models:
+            return False
+        try:
+            asked = [question | {"epsilon": "1"} for question in self.questions()]
+            return evaluations.needs_model(self.registered, evaluations.parsed(asked))
+        except ArgumentError:  # said where the price is worked out
+            return False
 
     def questions(self) -> list[Json]:
         """Return what is asked, without prices."""
@@ -459,140 +474,3 @@ def _number(name: str, text: str) -> float:
     if not math.isfinite(number):
         raise ArgumentError(f"{name} must be a number.")
     return number
-
-
-# Compare a model with a data set, by what is public of both, before anything is paid.
-#
-# A model that does not fit is refused when it is chosen. What merely costs accuracy, predictions
-# beyond the declared range, is counted in the file that was sent and said beside the price.
-Range = tuple[float, float]
-USUAL: Final[Range] = (0.0, 1.0)
-MOST_RANGES: Final = 100
-TAKES: Final = {
-    "float": ("number", "boolean"),
-    "int": ("number", "boolean"),
-    "bool": ("number", "boolean"),
-    "string": ("text",),
-}
-"""The kinds of columns that an input takes, by how its type begins."""
-
-
-def check(registered: Registered, model: Any) -> None:
-    """Refuse a model or predictions that cannot be scored on these rows, with what to change.
-
-    `model` is the artefact's row. One that no worker has looked at yet is not known well enough.
-    """
-    described = model.found
-    if not described:
-        return
-    registered.declaration.check_model(described)
-    if model.kind == "predictions":
-        return
-    inputs = described.get("inputs", ())
-    listed = columns_for(registered, inputs, model.features)
-    names = [field["name"] for field in inputs] if listed is None else listed
-    fields = inputs if len(inputs) == len(names) else [inputs[0]] * len(names)
-    for field, name in zip(fields, names, strict=True):
-        kind, known = registered.features[name], str(field["type"]).rstrip("0123456789")
-        if kind not in TAKES.get(known, (kind,)):
-            raise ArgumentError(
-                f"The model takes {field['type']} for {shown(field['name'])}, and the column "
-                f"{shown(name)} of this data set holds {kind} values. Name another column, or "
-                "convert it inside the model."
-            )
-
-
-def columns_for(
-    registered: Registered, inputs: Sequence[Mapping[str, Any]], listed: Sequence[str] | None
-) -> list[str] | None:
-    """Return the columns of a model's inputs: as the analyst says, or in their order.
-
-    None where the inputs have the names of columns.
-    """
-    allowed = registered.features
-    width = sum(int(field["width"] or 1) for field in inputs)
-    if listed is not None:
-        unknown = [name for name in listed if name not in allowed]
-        if unknown:
-            raise ArgumentError(
-                f"{shown(unknown[0])} is no feature of this data set. {_features(allowed)}"
-            )
-        if len(listed) != width:
-            raise ArgumentError(
-                f"The model takes {width} columns, and {len(listed)} were listed when it was "
-                "submitted. Submit it again with as many."
-            )
-        return list(listed)
-    unknown = [field["name"] for field in inputs if field["name"] not in allowed]
-    if not unknown:
-        return None
-    if len(inputs) == 1 and width == len(allowed):
-        return list(allowed)
-    if len(inputs) == 1 and width > 1:
-        raise ArgumentError(
-            f"The model takes {width} columns in one input, and this data set has {len(allowed)} "
-            "features. Submit it again and list the columns in the order that it expects. "
-            f"{_features(allowed)}"
-        )
-    raise ArgumentError(
-        f"The model asks for {shown(unknown[0])}, which is no feature of this data set. "
-        f"{_features(allowed)}"
-    )
-
-
-def _features(allowed: Iterable[str]) -> str:
-    names = list(allowed)
-    more = ", ..." if len(names) > 20 else ""
-    return f"Features: {', '.join(map(shown, names[:20]))}{more}."
-
-
-def why_not(registered: Registered, model: Any) -> str:
-    """Return why a model does not go with a data set; empty if it does."""
-    try:
-        check(registered, model)
-    except ArgumentError as error:
-        return str(error)
-    return ""
-
-
-def notes(registered: Registered, model: Any) -> list[str]:
-    """Return what an analyst should know of a model on these rows before paying."""
-    low, high = registered.declaration.range
-    sent = (model.found or {}).get("sent")
-    if not sent or (low <= sent["lowest"] and sent["highest"] <= high):
-        return []
-    exact = [count for *ends, count in sent["beyond"] if tuple(ends) == (low, high)]
-    many = f"{exact[0]:,} of the {sent['rows']:,}" if exact else "Some of the"
-    return [
-        f"{many} predictions in {shown(model.name)} lie beyond the range of this data set, "
-        f"{low:g} to {high:g}: they count as the nearer end, which costs accuracy. (They lie "
-        f"between {sent['lowest']:g} and {sent['highest']:g}.)"
-    ]
-
-
-def sent_scores(file: Path, ranges: Iterable[Range]) -> Json:
-    """Return how many predictions a file has, where they lie, and how many are beyond each range.
-
-    By the file alone, which its sender knows; no row is near.
-    """
-    import duckdb
-
-    wanted = list(dict.fromkeys((USUAL, *ranges)))[:MOST_RANGES]
-    with duckdb.connect() as connection:
-        columns = [name for name in connection.read_parquet(str(file)).columns if name != "key"]
-        listed = ", ".join(f'"{name}"' for name in columns)
-        asked = ["count(*)", "min(score)", "max(score)"]
-        asked += [f"count_if(score < {low!r} OR score > {high!r})" for low, high in wanted]
-        row = connection.execute(
-            f"SELECT {', '.join(asked)} FROM (SELECT unnest([{listed}]) AS score "
-            "FROM read_parquet($file)) AS sent WHERE isfinite(score)",
-            {"file": str(file)},
-        ).fetchone()
-    assert row is not None
-    counts = [[*ends, int(count)] for ends, count in zip(wanted, row[3:], strict=True)]
-    return {
-        "rows": int(row[0]),
-        "lowest": float(row[1] or 0.0),
-        "highest": float(row[2] or 0.0),
-        "beyond": counts,
-    }

@@ -1,14 +1,12 @@
 """Declarations of a custodian: where rows are, what columns mean, what may be spent."""
 
-import inspect
 import json
 import re
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeVar, cast
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -21,282 +19,19 @@ from pydantic import (
     model_validator,
 )
 
-from heldout.arguments import FormField, Text, Values, as_number, shown
+from heldout.arguments import Values, as_number, shown
 from heldout.data.classes import ClassifiedRows, class_columns, declared_classes
 from heldout.data.description import Description, ScoredRows
-from heldout.data.feature_matrix import FeatureMatrix, FeatureRows, HashedText, Space, Vocabulary
 from heldout.data.groups import declared_groups
 from heldout.data.measured import FittedRows
 from heldout.data.scores import FURTHEST, declared_values
 from heldout.data.table import PrivateTable
-from heldout.data.two_tables import Truth, TruthRows
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget
 from heldout.kernel.ledger.records import checked_name
+from heldout.server.parts import PARTS, Part
 from heldout.server.settings import PREFIX, Settings
 from heldout.server.storage import Json
-
-# Kinds of rows that no model of an analyst goes with, each declared by a part of its own.
-#
-# A data set that has such a part can be asked the questions of these rows, out of the same budget.
-# Rows whose description says what is declared of them (`declares`, `opened_by`) have a part by
-# derivation. To serve another kind of rows: a subclass of `Part`, and nothing else.
-if TYPE_CHECKING:
-    from heldout.questions import Question
-
-PARTS: Final[dict[str, type["Part"]]] = {}
-"""Every kind of part by its name in a declaration."""
-
-
-def _columns(value: object) -> object:
-    names = isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
-    if not names or len(set(cast("list[str]", value))) < len(cast("list[str]", value)):
-        raise ArgumentError(f"columns must be a list of names, each once, got {shown(value)}.")
-    return value
-
-
-Columns = Annotated[tuple[str, ...], BeforeValidator(_columns)]
-
-
-class Part(BaseModel):
-    """One kind of rows, and what a custodian declares of it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
-    part: ClassVar[str]
-    """Its name in a declaration."""
-    of: ClassVar[type[Description]]
-    """The description of such rows: questions name it."""
-    example: ClassVar[str]
-    """How it is declared, for whoever has not done so."""
-    one_at_a_time: ClassVar[bool] = True
-    """Whether a question is asked by itself: it may decide which columns are looked at."""
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **words: Any) -> None:
-        if "part" in vars(cls):
-            PARTS[cls.part] = cls
-
-    @classmethod
-    def read(cls, content: object) -> "Part":
-        """Read a part as a custodian sends it; what is wrong is said in words."""
-        if not isinstance(content, Mapping):
-            raise ArgumentError(f"{cls.part} must be an object, such as {cls.example}.")
-        try:
-            return cls.model_validate(dict(content))
-        except ValidationError as error:
-            first = error.errors()[0]
-            cause = first.get("ctx", {}).get("error")
-            if isinstance(cause, ArgumentError):
-                raise ArgumentError(f"{cls.part}: {cause}") from None
-            where = ".".join(map(str, first["loc"])) or "it"
-            raise ArgumentError(
-                f"{cls.part}: {where} is not as it must be ({first['msg'].lower()}). An example: "
-                f"{cls.example}."
-            ) from None
-
-    @property
-    @abstractmethod
-    def columns_used(self) -> tuple[str, ...]:
-        """The columns of the rows that it needs."""
-
-    def check(self, declared: "Declaration") -> None:
-        """Refuse a declaration that it does not go with."""
-        return
-
-    @abstractmethod
-    def open(self, table: Any, declared: "Declaration", facts: Mapping[str, Any]) -> PrivateTable:
-        """Return the rows, validated; `facts` are their name, keys and protection."""
-
-    def seen_by(self, question: "Question[Any]", known: Description) -> Description:
-        """Return what a question is priced from, where it decides which columns are looked at."""
-        return known
-
-    def for_question(self, question: "Question[Any]") -> "Part":
-        """Return the part that a question is asked of, where it decides which columns count."""
-        return self
-
-
-def names_column(field: FormField) -> bool:
-    """Return whether a field of a declaration is the name of a column."""
-    return field.rule == Text("a column")
-
-
-class Derived(Part):
-    """Rows whose description says by itself what is declared of them, and what opens them."""
-
-    one_at_a_time: ClassVar[bool] = False
-    given: Json
-
-    @classmethod
-    def read(cls, content: object) -> "Part":
-        if not isinstance(content, Mapping):
-            raise ArgumentError(f"{cls.part} must be an object, such as {cls.example}.")
-        named = {field.name: field for field in cls.of.declares}
-        for name in content:
-            if name not in named:
-                known = ", ".join(named)
-                raise ArgumentError(f"{cls.part} has no field {shown(name)}. Fields: {known}.")
-        missing = [name for name, field in named.items() if field.required and name not in content]
-        if missing:
-            raise ArgumentError(f"{cls.part} must have {missing[0]}, such as {cls.example}.")
-        given = {name: named[name].rule(value, name) for name, value in content.items()}
-        return cls(given=given)
-
-    @property
-    def columns_used(self) -> tuple[str, ...]:
-        named: list[str] = []
-        for field in self.of.declares:
-            value = self.given.get(field.name)
-            if isinstance(value, Mapping):
-                named += value
-            elif value is not None and names_column(field):
-                named.append(value)
-        return tuple(dict.fromkeys(named))
-
-    def check(self, declared: "Declaration") -> None:
-        if not self.columns_used:
-            raise ArgumentError(f"{self.part} must name a column, such as {self.example}.")
-
-    def open(self, table: Any, declared: "Declaration", facts: Mapping[str, Any]) -> PrivateTable:
-        opens = self.of.table_type()
-        more = {name: getattr(declared, name) for name in ("groups", "weight", "largest_weight")}
-        more["out_of_range"] = "clip"
-        taken = inspect.signature(opens).parameters
-        more = {name: value for name, value in more.items() if name in taken}
-        private = opens(table, **self.given, **more, **facts)
-        assert isinstance(private, PrivateTable)
-        return private
-
-
-def derive(of: type[Description]) -> type[Part]:
-    """Return the part of a declaration that such rows have, by what their description says."""
-    name = of.__name__.removesuffix("Rows").lower()
-    fields = {field.name: _EXAMPLES.get(type(field.rule), "...") for field in of.declares}
-    needed = {field.name for field in of.declares if field.required} or set(fields)
-    shown_as = json.dumps({key: value for key, value in fields.items() if key in needed})
-    content = {"part": name, "of": of, "example": f'"{name}": {shown_as}', "__module__": __name__}
-    return cast("type[Part]", type(name.capitalize(), (Derived,), content))
-
-
-_EXAMPLES: Final[Mapping[type, object]] = {Text: "COLUMN", Values: {"dice": [0, 1]}}
-
-
-class Flags(Part):
-    """0/1 features and a label: what is selected from and trained on."""
-
-    part: ClassVar[str] = "flags"
-    of: ClassVar[type[Description]] = FeatureRows
-    example: ClassVar[str] = '"flags": {"columns": ["diabetic", "smoker"], "features_per_row": 2}'
-    columns: Columns = ()
-    """Columns that are features by themselves: what is not 0 counts as 1."""
-    text: str | None = None
-    """A column of texts, whose words are the features."""
-    words: Columns = ()
-    """The public words that count; without them, words go to `hash_size` places."""
-    hash_size: int = 4096
-    longest: int = 1
-    features_per_row: int | None = None
-    most_rows: int | None = None
-
-    @property
-    def columns_used(self) -> tuple[str, ...]:
-        return self.columns if self.text is None else (self.text,)
-
-    def check(self, declared: "Declaration") -> None:
-        if bool(self.columns) == (self.text is not None):
-            raise ArgumentError("flags must have either columns, or text: a column of texts.")
-        if declared.label is None or declared.classes:
-            raise ArgumentError("flags must go with a label of two values.")
-        self._space()
-
-    def open(self, table: Any, declared: "Declaration", facts: Mapping[str, Any]) -> PrivateTable:
-        assert declared.label is not None
-        return FeatureMatrix.from_table(
-            table,
-            label=declared.label,
-            positive=declared.positive,
-            negative=declared.negative,
-            text=self.text,
-            space=self._space(),
-            features=list(self.columns) or None,
-            features_per_row=self.features_per_row or 10,
-            most_rows=self.most_rows,
-            **cast("Any", facts),
-        )
-
-    def _space(self) -> Space | None:
-        if self.text is None:
-            return None
-        if self.words:
-            return Vocabulary(self.words)
-        return HashedText(size=self.hash_size, longest=self.longest)
-
-
-class Compared(Part):
-    """True rows, for comparison with a public copy that an analyst brings."""
-
-    part: ClassVar[str] = "compared"
-    of: ClassVar[type[Description]] = TruthRows
-    example: ClassVar[str] = '"compared": {"numbers": ["age"], "texts": ["ward"], "rows": 5000}'
-    numbers: Columns = ()
-    texts: Columns = ()
-    rows: int
-    """About how many rows there are, as everybody may know: at most 16 times as many are taken."""
-
-    @property
-    def columns_used(self) -> tuple[str, ...]:
-        return (*self.numbers, *self.texts)
-
-    def check(self, declared: "Declaration") -> None:
-        if not self.columns_used or set(self.numbers) & set(self.texts):
-            raise ArgumentError("compared must have numbers or texts, each column once.")
-        if self.rows < 1:
-            raise ArgumentError("compared: rows must be a whole number above 0.")
-
-    def open(self, table: Any, declared: "Declaration", facts: Mapping[str, Any]) -> PrivateTable:
-        return Truth(
-            table,
-            numbers=self.numbers,
-            texts=self.texts,
-            expected_rows=self.rows,
-            **cast("Any", facts),
-        )
-
-    def seen_by(self, question: "Question[Any]", known: Description) -> Description:
-        from dataclasses import replace
-
-        assert isinstance(known, TruthRows)
-        chosen = self.for_question(question)
-        assert isinstance(chosen, Compared)
-        return replace(known, numbers=chosen.numbers, texts=chosen.texts)
-
-    def for_question(self, question: "Question[Any]") -> Part:
-        """The columns of the copy, in its order; all of them must be declared, of their kind."""
-        table = question.table  # type: ignore[attr-defined]
-        for kind in ("numbers", "texts"):
-            for name in getattr(table, kind):
-                if name not in getattr(self, kind):
-                    raise ArgumentError(
-                        f"The copy has a column {shown(name)} of {kind}, and the data set has "
-                        f"none to compare it with. Its {kind}: "
-                        f"{', '.join(map(shown, getattr(self, kind))) or 'none'}."
-                    )
-        chosen = {"numbers": tuple(table.numbers), "texts": tuple(table.texts)}
-        return self.model_copy(update=chosen)
-
-
-def _derive_all() -> None:
-    """Give every kind of rows that a registered question is about its part."""
-    from heldout import questions
-
-    for question in questions.registered():
-        for of in question.of:
-            if of.opened_by and of not in {part.of for part in PARTS.values()}:
-                derive(of)
-
-
-_derive_all()
-
 
 OWN_VARIABLES: Final = PREFIX
 """How the variables begin that hold the server's own settings, its database among them."""
@@ -377,6 +112,16 @@ def _classes(value: object) -> object:
     return declared_classes(value, score=None, scores=None, prediction=SCORE)[0]
 
 
+def _from_models(value: object) -> object:
+    """Return the numbers that models give, each with its bounds."""
+    if value is None:
+        return {}
+    bounds = Values()(value, "from_models")
+    if any(isinstance(ends, Mapping) for ends in bounds.values()):
+        raise ArgumentError('from_models must have two bounds each, such as {"risk": [0, 1]}.')
+    return bounds
+
+
 def _people(value: object) -> object:
     return None if value is None else checked_name("people", value)
 
@@ -448,7 +193,12 @@ class Declaration(BaseModel):
         Annotated[float, _rule("a number above 0", lambda value: as_number(value) > 0)] | None
     ) = None
     parts: dict[str, Part] = Field(default_factory=dict)
-    """Other kinds of rows that the same rows can be asked as; see `heldout.server.declaration`."""
+    """Other kinds of rows that the same rows can be asked as; see `heldout.server.parts`."""
+    from_models: Annotated[dict[str, tuple[float, float]], BeforeValidator(_from_models)] = Field(
+        default_factory=dict
+    )
+    """The numbers that models give, with their bounds, where no label or outcome is declared: a
+    predicted risk of a time to an event, a Dice score. They are columns of the rows then."""
     new: Annotated[bool, _rule("true or false", lambda value: isinstance(value, bool))] = False
     _declared: Json = PrivateAttr(default_factory=dict)
 
@@ -491,6 +241,8 @@ class Declaration(BaseModel):
                 "outcome and bounds must be declared together: a column of numbers, and two "
                 "numbers between which it lies, as everybody may know."
             )
+        if self.from_models:
+            self._check_brought()
         declared_values(self.score_values, self.score_range)
         low, high = self.range
         if self.default is not None and not low <= self.default <= high:
@@ -499,6 +251,26 @@ class Declaration(BaseModel):
         for part in self.parts.values():
             part.check(self)
         return self
+
+    def _check_brought(self) -> None:
+        """Refuse numbers of models that nothing can be asked of, or that are columns already."""
+        if self.target is not None:
+            raise ArgumentError(
+                "from_models must be left out where label or outcome is declared: models are "
+                "judged by it."
+            )
+        parts = [part for part in self.parts.values() if part.with_model(self.from_models)]
+        if not parts:
+            raise ArgumentError(
+                "from_models must go with rows that have values, such as "
+                '"survival": {"time": "days", "event": "died"}.'
+            )
+        used = {name for part in parts for name in part.columns_used}
+        for name in self.from_models:
+            if name in used or name in self.own_columns:
+                raise ArgumentError(
+                    f"from_models names {shown(name)}, which is a column of the rows already."
+                )
 
     def _check_left_out(self, declared: str, *names: str) -> None:
         """Refuse what does not go with something that is declared."""
@@ -533,6 +305,9 @@ class Declaration(BaseModel):
     @property
     def range(self) -> tuple[float, float]:
         """Where the scores of a model lie: what is beyond counts as the nearer end."""
+        if self.from_models:
+            lows, highs = zip(*self.from_models.values(), strict=True)
+            return min(lows), max(highs)
         return self.score_range if self.bounds is None else self.bounds
 
     @property
@@ -540,18 +315,20 @@ class Declaration(BaseModel):
         """The score of a row that a model fails on."""
         if self.default is not None:
             return float(self.default)
+        if self.from_models:
+            return self.range[0]
         return self.score_range[0] if self.bounds is None else sum(self.bounds) / 2
 
     @property
     def unsent_score(self) -> float:
         """The score of a row for whose key none was sent."""
-        return self.score_range[0] if self.bounds is None else self.default_score
+        return self.range[0] if self.bounds is None else self.default_score
 
     @cached_property
     def scores(self) -> tuple[str, ...]:
         """The names of the columns of scores beside the rows."""
         if self.target is None:
-            return ()
+            return tuple(self.from_models)
         if not self.classes:
             return (SCORE,)
         names = [str(value) for value in self.classes]
@@ -580,23 +357,30 @@ class Declaration(BaseModel):
         named = [self.key_column, self.unit, self.target, self.weight, *(self.groups or {})]
         return list(dict.fromkeys(name for name in named if name is not None))
 
+    @property
+    def unseen_columns(self) -> set[str]:
+        """The columns that no model sees unless they are named as features."""
+        of_parts = (part.columns_used for part in self.parts.values() if self.from_models)
+        return {*self.own_columns, *self.scores}.union(*of_parts)
+
     def outputs(self, *, width: int, labels: Sequence[str]) -> dict[str, int]:
         """Return which number of what a model gives for a row is which class's score.
 
         By the classes' names, or in the declared order where the model has none or calls them 0, 1,
         2, ...; refuses a model that does not fit. All of this is public.
         """
-        names, given = list(map(str, self.classes)), list(labels)
+        names, given = list(map(str, self.classes or self.from_models)), list(labels)
+        what = "classes" if self.classes else "numbers of models"
         if width != len(names):
             raise ArgumentError(
                 f"It gives {width} score{'s' if width > 1 else ''} for a row, and the data set has "
-                f"{len(names)} classes: {_listed(names)}. Bring one that gives a score for each."
+                f"{len(names)} {what}: {_listed(names)}. Bring one that gives a score for each."
             )
         if not given or given == [str(place) for place in range(width)]:
             return {name: place for place, name in enumerate(self.scores)}
         if sorted(given) != sorted(names):
             raise ArgumentError(
-                f"Its classes are {_listed(given)}, and those of the data set {_listed(names)}. "
+                f"Its {what} are {_listed(given)}, and those of the data set {_listed(names)}. "
                 "Name them alike."
             )
         return {column: given.index(name) for column, name in zip(self.scores, names, strict=True)}
@@ -604,7 +388,7 @@ class Declaration(BaseModel):
     def check_model(self, described: Mapping[str, Any]) -> None:
         """Refuse a model or predictions with other scores than these rows need, once it is read."""
         width, labels = described.get("scores", 1), described.get("classes", ())
-        if self.classes:
+        if len(self.scores) > 1:
             self.outputs(width=width, labels=labels)
         elif width > 1 and self.outcome is not None:
             raise ArgumentError(
@@ -613,14 +397,14 @@ class Declaration(BaseModel):
             )
         elif width > 1 and described.get("kind") == "predictions":
             raise ArgumentError(
-                f"It has {width} scores for a row: {_listed(labels)}. This data set has one "
-                "outcome that is there or not, so send one."
+                f"It has {width} scores for a row: {_listed(labels)}. This data set takes one, so "
+                "send one."
             )
 
     def describe(self, table: PrivateTable) -> Description:
         """Return what analysts see: the declared columns, and of what kind those for models are."""
         description = table.description
-        if not description.takes_model:
+        if not self.scores:
             return description
         columns = {
             name: description.columns.get(name, kind)
@@ -631,7 +415,7 @@ class Declaration(BaseModel):
 
 
 FIELDS: Final = {
-    field.alias or name: () if name == "classes" else field.default
+    field.alias or name: {"classes": (), "from_models": None}.get(name, field.default)
     for name, field in Declaration.model_fields.items()
     if name != "parts"
 } | dict.fromkeys(PARTS)

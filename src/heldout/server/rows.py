@@ -8,217 +8,22 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from heldout.data import Dataset, PrivateTable, sql
-from heldout.data.engine import open_table, or_raise
-from heldout.data.folder import files_of
 from heldout.data.measured import RegressionTable
 from heldout.data.table import People
 from heldout.data.validation import check_columns
-from heldout.errors import ArgumentError, HeldoutError, UnreadableTable
+from heldout.errors import ArgumentError, UnreadableTable
 from heldout.models import load, score
 from heldout.models.score import local_engine
-from heldout.server import asking
+from heldout.server import fitting, sources
 from heldout.server.datasets import Registered
-from heldout.server.declaration import (
-    OWN_VARIABLES,
-    ROW_NUMBER,
-    SCORE,
-    Declaration,
-    Part,
-    check_place,
-)
+from heldout.server.declaration import ROW_NUMBER, SCORE, Declaration
 from heldout.server.evaluations import RIVAL
+from heldout.server.parts import Part
 from heldout.server.settings import Settings
-from heldout.server.storage import Json
 from heldout.server.vault import Vault
-
-# Where rows come from: files, tables and uploads, as a worker sees them.
-#
-# The web may have no way to the rows, so a worker lists what there is, and reads the columns of
-# what a custodian chooses.
-ENDINGS: Final = (".parquet", ".csv")
-MOST_LISTED: Final = 500
-"""Files, and tables of one database, that are offered."""
-MOST_COLUMNS: Final = 1000
-"""Columns that pages can ask about."""
-SECONDS: Final = 5
-"""How long a database may take to be reached."""
-ROLE: Final = {"host": "host", "port": "port", "database": "dbname", "username": "user"}
-"""What tells a role of a database apart: in an address, and among what it says after a ?."""
-DEFAULTS: Final = {"port": "5432"}
-
-
-def source_of(source: Mapping[str, Any], settings: Settings) -> object:
-    """Return what a registered source stands for on this machine.
-
-    Where a pattern, a folder or a link leads is seen here alone: the web may have no way to the
-    rows. So every file is looked at once more.
-    """
-    if "upload" in source:
-        return str(uploaded(source["upload"], settings))
-    if "file" in source:
-        for file in or_raise(lambda: _followed(Path(source["file"])), _unreadable):
-            check_place(file, settings)
-        return source["file"]
-    if "spark" in source:
-        from pyspark.sql import SparkSession
-
-        return SparkSession.builder.getOrCreate().table(source["spark"])
-    from heldout.data.postgres import PostgresTable
-
-    address = _address(source["database"], settings)
-    return PostgresTable(address, table=source.get("table"), query=source.get("query"))
-
-
-def _address(variable: str, settings: Settings) -> str:
-    """Return the address of a database that rows may be taken from."""
-    address = os.environ.get(variable)
-    if address is None:
-        raise UnreadableTable(
-            f"The worker has no variable {variable} with the address of the database."
-        )
-    if settings.database is not None and _same_role(address, settings.database):
-        raise ArgumentError(
-            f"{variable} is the address of the server's own tables, under their owner's "
-            "name. Give the rows a role of their own, which can read nothing else."
-        )
-    return address
-
-
-def _followed(place: Path) -> list[Path]:
-    """Return the files that a path stands for, wherever links lead."""
-    files = [place] if place.is_file() else files_of(place) or [place]
-    return [file.resolve() for file in files]
-
-
-def _unreadable() -> UnreadableTable:
-    return UnreadableTable("The rows cannot be read where they are. Check the path.")
-
-
-def _same_role(address: str, own: str) -> bool:
-    """Return whether two addresses are of one database, and of one user there."""
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError as NoAddress
-
-    try:
-        first, second = (make_url(url) for url in (address, own))
-    except (NoAddress, ValueError):
-        return False
-    return all(_part_of(first, part) == _part_of(second, part) for part in ROLE)
-
-
-def _part_of(url: Any, what: str) -> str:
-    """Return a part of an address, wherever it stands there."""
-    return str(url.query.get(ROLE[what]) or getattr(url, what) or DEFAULTS.get(what, ""))
-
-
-# --- what there is -------------------------------------------------------------------------------
-
-
-def offered(settings: Settings) -> Json:
-    """Return the files and tables that a custodian may choose from: names, and nothing in them."""
-    databases = {}
-    for variable, address in sorted(os.environ.items()):
-        own = variable.upper().startswith(OWN_VARIABLES)
-        if not own and address.startswith(("postgresql://", "postgres://")):
-            databases[variable] = _tables(variable, settings)
-    return {"files": _files(settings), "databases": databases}
-
-
-def _files(settings: Settings) -> list[str]:
-    """Return the files in the folder of rows; folders of Parquet files as one."""
-    root = (settings.rows or settings.folder / "rows").resolve()
-    names: list[str] = []
-    for folder, inner, files in os.walk(root):
-        inner.sort()
-        place = Path(folder)
-        chosen = sorted(file for file in files if file.lower().endswith(ENDINGS))
-        if place != root and len(chosen) > 1 and all(file.endswith(".parquet") for file in chosen):
-            names.append(f"{place.relative_to(root)}/")
-            inner.clear()
-        else:
-            names += [str((place / file).relative_to(root)) for file in chosen]
-        if len(names) >= MOST_LISTED:
-            break
-    return names[:MOST_LISTED]
-
-
-def _tables(variable: str, settings: Settings) -> list[str]:
-    """Return the tables that the workers' role may read; none where it cannot be reached."""
-    import psycopg
-
-    query = (
-        "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema "
-        "NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2 LIMIT %s"
-    )
-    try:
-        address = _address(variable, settings)
-        with psycopg.connect(address, connect_timeout=SECONDS) as connection:
-            rows = connection.execute(query, [MOST_LISTED]).fetchall()
-    except (HeldoutError, psycopg.Error):
-        return []
-    return [f"{schema}.{table}" for schema, table in rows]
-
-
-def columns_of(source: Mapping[str, Any], settings: Settings) -> dict[str, str]:
-    """Return the columns of a source with the types of its own schema. No row is read.
-
-    Of a CSV file, which has no schema, every column is text until the custodian says otherwise.
-    """
-    columns = dict(open_table(source_of(source, settings), schema=None).columns)
-    if len(columns) > MOST_COLUMNS:
-        raise ArgumentError(
-            f"It has {len(columns):,} columns, and the pages ask about {MOST_COLUMNS:,} at most. "
-            "Register it by the API, or leave columns out."
-        )
-    return columns
-
-
-# --- uploads -------------------------------------------------------------------------------------
-
-
-def arrived(identity: str, ending: str, settings: Settings) -> Path:
-    """Return where the web puts a file of rows until a worker takes it."""
-    return settings.artifacts / f"rows-{identity}{ending}"
-
-
-def uploaded(identity: str, settings: Settings) -> Path:
-    """Return an uploaded file, in the folder that workers alone read."""
-    for ending in ENDINGS:
-        came, own = arrived(identity, ending, settings), _own(identity, ending, settings)
-        if came.exists():
-            _move(came, own)
-        if own.exists():
-            return own
-    raise UnreadableTable("The uploaded rows are gone: they are removed once they were read.")
-
-
-def _own(identity: str, ending: str, settings: Settings) -> Path:
-    return settings.private / f"upload-{identity}{ending}"
-
-
-def _move(came: Path, own: Path) -> None:
-    """Move a file, whole, perhaps to another volume; nobody else may read it there."""
-    import shutil
-
-    partial = own.with_suffix(".partial")
-    partial.unlink(missing_ok=True)
-    with came.open("rb") as file:
-        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as copy:
-            shutil.copyfileobj(file, copy, 2**20)
-    partial.replace(own)
-    came.unlink(missing_ok=True)
-
-
-def forget_upload(identity: str, settings: Settings) -> None:
-    """Remove an uploaded file, wherever it is by now; the web removes what it put down alone."""
-    for ending in ENDINGS:
-        arrived(identity, ending, settings).unlink(missing_ok=True)
-        _own(identity, ending, settings).unlink(missing_ok=True)
-
 
 BATCH = 2**16
 MOST_OPEN = 8
@@ -241,7 +46,7 @@ def forget_rows(registered: Registered, *, settings: Settings, but: int | None =
         if file != stays:
             file.unlink(missing_ok=True)
     if "upload" in registered.source:
-        forget_upload(registered.source["upload"], settings)
+        sources.forget_upload(registered.source["upload"], settings)
 
 
 def forget_scores(private: Path, artifact: str) -> None:
@@ -265,14 +70,14 @@ def _short(name: str) -> str:
 def copy_rows(registered: Registered, *, settings: Settings, vault: Vault) -> Path:
     """Copy the declared columns of the rows to this worker's private folder."""
     declared = registered.declaration
-    engine = local_engine(source_of(registered.source, settings), schema=declared.types)
+    engine = local_engine(sources.source_of(registered.source, settings), schema=declared.types)
     ours = [*declared.scores, RIVAL]
     if declared.features is None:
         for name in declared.scores:
             if name in engine.columns:
                 raise ArgumentError(f"A column of the rows is called {name!r}. List the features.")
     features = declared.features or [
-        name for name in engine.columns if declared.target and name not in declared.own_columns
+        name for name in engine.columns if declared.scores and name not in declared.unseen_columns
     ]
     of_parts = [name for part in declared.parts.values() for name in part.columns_used]
     names = list(dict.fromkeys([*declared.own_columns, *features, *of_parts]))
@@ -357,9 +162,10 @@ def score_rows(
                 file,
                 rows,
                 row_key=declared.key_column,
-                lowest=declared.unsent_score,
-                score_range=declared.range,
-                into=_outputs(declared, artifact.found or {}) or SCORE,
+                lowest={name: low for name, (low, _) in declared.from_models.items()}
+                or declared.unsent_score,
+                score_range=declared.from_models or declared.range,
+                into=_outputs(declared, artifact.found or {}) or declared.scores[0],
                 out=out,
             )
         else:
@@ -370,14 +176,20 @@ def score_rows(
                 features=_features(model, registered, artifact.features),
                 row_key=declared.key_column,
                 default=declared.default_score,
-                into=SCORE,
+                into=declared.scores[0],
                 column=_outputs(declared, {"scores": model.width, "classes": model.classes})
                 or (None if model.width < 3 else 1),
                 seconds_per_row=seconds_per_row,
                 out=out,
             )
         engine = local_engine(scored if out is not None else joined.to_arrow(), schema=None)
-        listed = ", ".join(map(sql.column, [*declared.own_columns, *declared.scores]))
+        of_parts = [name for part in declared.parts.values() for name in part.columns_used]
+        names = [
+            *declared.own_columns,
+            *(of_parts if declared.from_models else ()),
+            *declared.scores,
+        ]
+        listed = ", ".join(map(sql.column, dict.fromkeys(names)))
         statement = f"SELECT {listed} FROM {engine.source} AS held"
         vault.write(wanted, engine.batches(statement, rows=BATCH))
     finally:
@@ -387,7 +199,7 @@ def score_rows(
 def _outputs(declared: Declaration, described: Mapping[str, Any]) -> dict[str, int]:
     """Return which of several scores is which class's; none where there is one score."""
     declared.check_model(described)
-    if not declared.classes:
+    if len(declared.scores) < 2:
         return {}
     return declared.outputs(width=described.get("scores", 1), labels=described.get("classes", ()))
 
@@ -395,7 +207,7 @@ def _outputs(declared: Declaration, described: Mapping[str, Any]) -> dict[str, i
 def _features(model: Any, registered: Registered, listed: Sequence[str] | None) -> list[str] | None:
     """Return the columns of a model's inputs; None where they have the names of columns."""
     inputs = [{"name": field.name, "width": field.width} for field in model.inputs]
-    return asking.columns_for(registered, inputs, listed)
+    return fitting.columns_for(registered, inputs, listed)
 
 
 @lru_cache(maxsize=MOST_OPEN)
@@ -430,11 +242,16 @@ def open_scored(
     return _open_scored(registered.name, text, files[0], files[1], vault)
 
 
-def open_part(registered: Registered, part: Part, *, private: Path, vault: Vault) -> PrivateTable:
-    """Return the rows as a kind of rows that no model goes with."""
-    declared = registered.declaration
-    path = snapshot_file(private, registered.name, registered.revision)
-    return part.open(vault.read(path), declared, _facts(declared, registered.name))
+def open_part(
+    registered: Registered, part: Part, *, private: Path, vault: Vault, artifact: str = ""
+) -> PrivateTable:
+    """Return the rows as one of the kinds that a part declares, with a model's numbers if any."""
+    declared, place = registered.declaration, (registered.name, registered.revision)
+    path = scores_file(private, *place, artifact) if artifact else snapshot_file(private, *place)
+    table = vault.read(path)
+    if declared.row_key is None:
+        table = table.sort_by(ROW_NUMBER)
+    return part.open(table, declared, _facts(declared, registered.name))
 
 
 def _facts(declared: Declaration, name: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pydantic import Field, WithJsonSchema
 
 from heldout import questions as q
 from heldout.errors import ArgumentError
-from heldout.server import artifacts, asking, comparing, datasets, evaluations
+from heldout.server import artifacts, asking, comparing, datasets, evaluations, fitting
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered
 from heldout.server.evaluations import MOST_QUESTIONS
@@ -223,7 +223,7 @@ def _models(service: Service, person: Person, wish: asking.Wish) -> list[Any]:
 
 def _misfit(service: Service, person: Person, registered: Registered, wish: asking.Wish) -> str:
     """Return why a chosen model does not go with the data set; empty if it does."""
-    reasons = (asking.why_not(registered, model) for model in _models(service, person, wish))
+    reasons = (fitting.why_not(registered, model) for model in _models(service, person, wish))
     return next(filter(None, reasons), "")
 
 
@@ -232,7 +232,7 @@ def _notes(
 ) -> list[str]:
     """Return what to know before paying: of the models, and of questions that tell the same."""
     models = _models(service, person, wish)
-    notes = [note for model in models for note in asking.notes(registered, model)]
+    notes = [note for model in models for note in fitting.notes(registered, model)]
     return notes + asking.redundant(wish)
 
 

@@ -9,12 +9,14 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
+from heldout.arguments import Values
 from heldout.errors import ArgumentError, HeldoutError
-from heldout.server import datasets, drafts, rows
+from heldout.server import datasets, drafts, sources
 from heldout.server.accounts import Person
-from heldout.server.declaration import PARTS, Declaration, names_column
+from heldout.server.declaration import Declaration
 from heldout.server.drafts import Draft, Form
 from heldout.server.gate import Serving, status_of
+from heldout.server.parts import PARTS, names_column
 from heldout.server.service import Service, kilobytes
 from heldout.server.site import Order, Sent, Signed, page, redirect, sent
 from heldout.server.storage import Json
@@ -56,9 +58,9 @@ async def upload(service: Serving, request: Request, person: Signed) -> Response
             raise ArgumentError("Choose a file first.")
         name = PurePath(file.filename.replace("\\", "/")).name
         ending = PurePath(name).suffix.lower()
-        if ending not in rows.ENDINGS:
+        if ending not in sources.ENDINGS:
             raise ArgumentError("The name of the file must end in .parquet or .csv.")
-        place = rows.arrived(draft.id, ending, service.settings)
+        place = sources.arrived(draft.id, ending, service.settings)
         place.unlink(missing_ok=True)
         place.touch(mode=0o600)
         with place.open("wb") as stored:
@@ -203,6 +205,7 @@ def _parts() -> dict[str, Json]:
     return {
         name: {
             "words": part.of.rows_in_words.capitalize(),
+            "brought": any(isinstance(field.rule, Values) for field in drafts.part_fields(name)),
             "fields": [(field, names_column(field)) for field in drafts.part_fields(name)],
         }
         for name, part in PARTS.items()

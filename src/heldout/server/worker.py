@@ -30,7 +30,7 @@ from heldout.models import load
 from heldout.questions.answers import plain
 from heldout.questions.boards import Board, BoardEnded
 from heldout.questions.session import PrivateSession
-from heldout.server import artifacts, asking, books, drafts, jobs, retention, rows
+from heldout.server import artifacts, books, drafts, fitting, jobs, retention, rows, sources
 from heldout.server.accounts import Person
 from heldout.server.boards import Posted, find_board
 from heldout.server.datasets import (
@@ -237,7 +237,7 @@ class Worker:
 
     def _survey(self, job: Job) -> float:
         """List where rows may be taken from, for a custodian who begins to register some."""
-        offered = rows.offered(self.service.settings)
+        offered = sources.offered(self.service.settings)
         with self.service.store.write() as connection:
             drafts.surveyed(connection, job.subject, offered)
         return job.begun
@@ -246,14 +246,14 @@ class Worker:
         """Read the columns of a source, and no row."""
         identity = job.subject.split("/")[0]
         source = drafts.source_in(self.service, identity)
-        columns = {} if source is None else rows.columns_of(source, self.service.settings)
+        columns = {} if source is None else sources.columns_of(source, self.service.settings)
         with self.service.store.write() as connection:
             drafts.looked_at(connection, identity, columns)
         return job.begun
 
     def _unload(self, job: Job) -> float:
         """Remove rows that were uploaded and then not registered."""
-        rows.forget_upload(job.subject, self.service.settings)
+        sources.forget_upload(job.subject, self.service.settings)
         return job.begun
 
     def _register(self, job: Job) -> float:
@@ -311,7 +311,7 @@ class Worker:
             sent = read_predictions(file, out=out, most_rows=most)
             copied = out.stat().st_size
             described: Json = {"row_wise": True, "kind": "predictions"}
-            described["sent"] = asking.sent_scores(out, declared_ranges(self.service))
+            described["sent"] = fitting.sent_scores(out, declared_ranges(self.service))
             if len(sent.names) > 1:
                 described |= {"scores": len(sent.names), "classes": list(sent.names)}
             state, words = "ready", "Predictions by row key; each belongs to one row."
@@ -474,6 +474,7 @@ class Worker:
                 part,
                 private=self.service.settings.private,
                 vault=self.service.vault,
+                artifact=row.artifact,
             )
             return PrivateSession(
                 table, ledger=self.service.ledger, account=registered.name, analyst=row.owner

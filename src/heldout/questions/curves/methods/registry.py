@@ -20,7 +20,7 @@ METHODS: dict[str, str] = {
     "laplace": "published:laplace",
     "fixed-space": "published:fixed_space",
     "recursive-medians": "published:recursive_medians",
-    "hierarchical-quantile": "hierarchical_quantile:build",
+    "hierarchical-quantile": "published:build",
     "stoddard-2014-laplace": "published:laplace_2014",
     "stoddard-2014-priroc": "published:priroc_2014",
     "chen-2016-priroc": "published:priroc_2016",
