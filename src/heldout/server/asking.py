@@ -15,6 +15,7 @@ from typing import Any, Final
 from starlette.datastructures import QueryParams
 
 from heldout import questions as q
+from heldout.data.description import Description
 from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.kernel import Loss
 from heldout.questions.base import FormField
@@ -130,6 +131,12 @@ def choices(registered: Registered) -> tuple[Choice, ...]:
     return tuple(sorted(every, key=_order))
 
 
+def _about(registered: Registered, question: type[q.Question[Any]]) -> Description | None:
+    """Return the facts that a question may use, with the numbers of a model where there are any."""
+    known = registered.about(question)
+    return None if known is None else registered.with_model(known) or known
+
+
 def untyped(question: type[q.Question[Any]]) -> str | None:
     """Return why a kind of question cannot be asked on a page, wherever else it can."""
     needed = (field.rule.untyped for field in question.form() if field.required)
@@ -157,6 +164,7 @@ class Wish:
     exact: int
     cost: int
     guess: Mapping[str, str]
+    registered: Registered
     bought: tuple[int, float] | None = None
     """How many rows are positive by an answer that was bought before, and when."""
 
@@ -178,7 +186,7 @@ class Wish:
             ticked=ticked if chosen else ticked or tuple(kinds[:1]),
             fields={choice.kind: _typed(query, choice.question) for choice in may},
             suggested={
-                choice.kind: choice.question.suggested(registered.about(choice.question) or known)
+                choice.kind: choice.question.suggested(_about(registered, choice.question) or known)
                 for choice in may
             },
             group=query.get("group", ""),
@@ -187,6 +195,7 @@ class Wish:
             cost=_step(query.get("cost", ""), LADDER, LADDER.index(Fraction(1, 2))),
             guess={name: query.get(name, "").strip() for name in q.Guess.numbers()},
             bought=None if registered.declaration.prevalence is not None else bought,
+            registered=registered,
         )
 
     @property
@@ -197,7 +206,15 @@ class Wish:
     @property
     def takes_model(self) -> bool:
         """Return True if a question is about a model."""
-        return any(q.find(kind).takes_model() for kind in self.ticked)
+        if any(evaluations.takes_model(self.registered, q.find(kind)) for kind in self.ticked):
+            return True
+        if not self.ticked or not self.registered.declaration.from_models:
+            return False
+        try:
+            asked = [question | {"epsilon": "1"} for question in self.questions()]
+            return evaluations.needs_model(self.registered, evaluations.parsed(asked))
+        except ArgumentError:  # said where the price is worked out
+            return False
 
     def questions(self) -> list[Json]:
         """Return what is asked, without prices."""

@@ -36,6 +36,8 @@ RIVAL: Final = Rival.elsewhere
 MOST_QUESTIONS: Final = 20
 ROWS_A_TICK: Final = 100_000
 SCORED_A_TICK: Final = 20_000
+EXAMPLE: Final = {"risk": (0.0, 1.0)}
+FROM_MODELS: Final = '"from_models": {"risk": [0, 1]}, and models bring it'
 UNPAID: Final = ("waiting", "booking")
 CANCELLED: Final = "You cancelled it. Nothing was charged."
 
@@ -139,14 +141,40 @@ def asked_of(registered: Registered, questions: Sequence[q.Question[Any]]) -> De
     known = _of_one_kind(registered, questions)
     part = registered.declaration.part_of(type(known))
     if part is not None:
-        return part.seen_by(questions[0], known)
+        seen_alone = part.seen_by(questions[0], known)
+        beside = registered.with_model(seen_alone)
+        if beside is None or _priced(questions, seen_alone):
+            return seen_alone
+        return beside
     return with_rival(known) if any(question.rivals for question in questions) else known
+
+
+def _priced(questions: Sequence[q.Question[Any]], known: Description) -> bool:
+    """Return whether rows with these public facts can answer all of the questions."""
+    try:
+        q.Quote(tuple(questions), known, q.Guess())
+    except ArgumentError:
+        return False
+    return True
+
+
+def needs_model(registered: Registered, questions: Sequence[q.Question[Any]]) -> bool:
+    """Return whether questions are about a model: the rows alone cannot answer them."""
+    about = asked_of(registered, questions)
+    if registered.declaration.part_of(type(about)) is None:
+        return about.takes_model
+    return any(name in about.columns for name in registered.declaration.from_models)
 
 
 def evaluated_part(registered: Registered, questions: Sequence[q.Question[Any]]) -> Part | None:
     """Return the part of a declaration that questions are asked of; None for those of models."""
     part = registered.declaration.part_of(type(_of_one_kind(registered, questions)))
-    return None if part is None else part.for_question(questions[0])
+    if part is None:
+        return None
+    if needs_model(registered, questions):
+        part = part.with_model(registered.declaration.from_models)
+        assert part is not None
+    return part.for_question(questions[0])
 
 
 def _of_one_kind(registered: Registered, questions: Sequence[q.Question[Any]]) -> Description:
@@ -188,7 +216,11 @@ def why_not(registered: Registered, question: type[q.Question[Any]]) -> str | No
     """
     first, about = registered.ready(), registered.about(question)
     if about is not None:
-        return question.why_not(with_rival(about))
+        why = question.why_not(registered.with_model(about) or with_rival(about))
+        part = registered.declaration.part_of(type(about))
+        if why is None or part is None or part.with_model(EXAMPLE) is None:
+            return why
+        return f"{why}; or its custodian would declare {FROM_MODELS}"
     why = question.why_not(first)
     examples = [part.example for part in PARTS.values() if part.of in question.of]
     return f"{why}; its custodian would declare {examples[0]}" if examples else why
@@ -202,11 +234,22 @@ def askable(registered: Registered) -> list[Json]:
         {
             "question": kind.kind,
             "asks": kind.asks,
-            "takes_model": kind.takes_model(),
+            "takes_model": takes_model(registered, kind),
             "why_not": why_not(registered, kind),
         }
         for kind in q.registered()
     ]
+
+
+def takes_model(registered: Registered, kind: type[q.Question[Any]]) -> bool:
+    """Return whether a kind of question always needs a model on these rows.
+
+    Others may: where the columns that a question names are a model's.
+    """
+    about = registered.about(kind)
+    if about is None or registered.with_model(about) is None:
+        return kind.takes_model()
+    return kind.why_not(about) is not None
 
 
 def guess_of(registered: Registered, guess: Mapping[str, Any]) -> q.Guess:
@@ -259,10 +302,11 @@ def submit(
     if compared - {RIVAL}:
         raise ArgumentError(f"score of a comparison must be {RIVAL!r} here.")
     about = asked_of(registered, questions)
-    if about.takes_model != (artifact is not None):
+    about_model = needs_model(registered, questions)
+    if about_model != (artifact is not None):
         raise ArgumentError(
             "artifact must be the id of the model that the questions are about."
-            if about.takes_model
+            if about_model
             else f"{questions[0].kind!r} is about the rows alone: leave artifact out."
         )
     priced = q.Quote(questions, about, q.Guess())
@@ -583,9 +627,11 @@ def answer_tick(service: Service, registered: Registered, *, has_model: bool) ->
     """Return the tick of an evaluation: a longer one without a model, which reads the rows anew.
 
     Training on 50,000 rows takes 0.05 to 0.4 processor seconds, by what the rows hold
-    (2026-11-18): more than the tick of scored rows, so that their number would tell of rows.
+    (2026-11-18): more than the tick of scored rows, so that their number would tell of rows. Rows
+    of a part are read anew with a model as well.
     """
-    return (tick_of if has_model else scoring_tick)(service, registered)
+    kept_open = has_model and registered.declaration.target is not None
+    return (tick_of if kept_open else scoring_tick)(service, registered)
 
 
 def scoring_tick(service: Service, registered: Registered) -> float:

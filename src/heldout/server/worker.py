@@ -474,6 +474,7 @@ class Worker:
                 part,
                 private=self.service.settings.private,
                 vault=self.service.vault,
+                artifact=row.artifact,
             )
             return PrivateSession(
                 table, ledger=self.service.ledger, account=registered.name, analyst=row.owner

@@ -1,4 +1,4 @@
-"""Features that describe columns: numbers in bins and kinds, as the few entries of a regression."""
+"""0/1 features that describe columns, read as the few entries of a regression."""
 
 from dataclasses import dataclass
 from functools import cached_property
