@@ -336,7 +336,7 @@ def _objective_perturbation(*, epsilon: Fraction) -> Loss:
 
 @_priced("declared", 1, epsilon=_positive)
 def _declared(*, epsilon: Fraction) -> Loss:
-    """What code from outside says that it costs, on its own word."""
+    """Code from outside: the price is on its own word."""
     return Loss.pure(epsilon)
 
 

@@ -39,12 +39,12 @@ class PricedEstimator(Protocol):
 
 def declared_price(estimator: PricedEstimator, protection: Protection) -> Fraction:
     """Return what one fit costs, as the estimator says."""
-    said = estimator.fit_price(
+    declared = estimator.fit_price(
         neighbours=protection.neighbours.value, rows_per_unit=protection.rows_per_unit
     )
-    price = exact(said, name="fit_price")
+    price = exact(declared, name="fit_price")
     if price <= 0:
-        raise ArgumentError(f"fit_price must be more than 0, got {shown(said)}.")
+        raise ArgumentError(f"fit_price must be more than 0, got {shown(declared)}.")
     return price
 
 
