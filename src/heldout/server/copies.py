@@ -115,6 +115,6 @@ def describe(file: Path) -> tuple[Json, str]:
     """Return what is known of a copy by itself, and the same in words."""
     cells = read(file)
     rows = len(next(iter(cells.values())))
-    found: Json = {"kind": KIND, "rows": rows, "columns": list(cells)}
+    known: Json = {"kind": KIND, "rows": rows, "columns": list(cells)}
     listed = ", ".join(shown(name) for name in list(cells)[:20])
-    return found, f"A copy of {rows:,} rows, with the columns {listed}."
+    return known, f"A copy of {rows:,} rows, with the columns {listed}."
