@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from heldout.arrays import Floats
-from heldout.intervals.curve import Curve
+from heldout.intervals.readings import Curve
 from heldout.intervals.tuned import (
     CLASS_PRIOR,
     FURTHEST,
@@ -18,7 +18,7 @@ from heldout.intervals.tuned import (
     MISSING_CLASS,
 )
 from heldout.kernel.noise.exact import crossed, halved
-from heldout.kernel.ranking.laws import NoiseLaw
+from heldout.kernel.ranking.ladder import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments
 

@@ -35,9 +35,8 @@ from heldout.intervals.areas import (
     precision_variance,
     two_sided_p_value,
 )
-from heldout.intervals.curve import Curve
-from heldout.intervals.measure import MOST_NOISE, Interval, Measure, checked_level
-from heldout.intervals.release import Release
+from heldout.intervals.measure import MOST_NOISE, Interval, Measure, Release, checked_level
+from heldout.intervals.readings import Curve
 from heldout.intervals.tuned import MISPLACED
 from heldout.kernel.door import Answers, Booked, Drawn, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
