@@ -1,4 +1,4 @@
-"""Processor time of a booked evaluation of scored rows, of an idle worker, and ratios of throughput.
+"""Processor time of a booked evaluation and of an idle worker, and ratios of throughput.
 
 bash tools/with_postgres.sh python -m benchmarks.server_cost [SECONDS]
 
