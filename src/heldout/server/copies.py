@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from heldout import questions as q
-from heldout.arguments import shown
-from heldout.arguments.rules import FormField
+from heldout.arguments import FormField, shown
 from heldout.data.description import Description
 from heldout.errors import ArgumentError
 from heldout.server import artifacts
