@@ -12,8 +12,7 @@ import pytest
 import heldout as ho
 from heldout import questions as q
 from heldout.audit import log_ratios
-from heldout.audit.replay import Cell, Connections, Replay, compare_with, record, replay_all
-from heldout.audit.replay_doors import DOORS
+from heldout.audit.replay import DOORS, Cell, Connections, Replay, compare_with, record, replay_all
 from heldout.audit.tables import ENTRANCES, draw_neighbours
 from heldout.errors import ArgumentError, PrivacyError
 from heldout.kernel.door import Request

@@ -84,12 +84,19 @@ class Registered:
         """Return the facts that a kind of question is asked on; None if it needs other rows."""
         return next((known for known in self.descriptions if type(known) in question.of), None)
 
+    def with_model(self, known: Description) -> Description | None:
+        """Return the facts of rows beside the numbers of a model; None if they have none."""
+        part, brought = self.declaration.part_of(type(known)), self.declaration.from_models
+        if not brought or part is None or part.with_model(brought) is None:
+            return None
+        return part.known_with_model(known, brought)
+
     @property
     def features(self) -> dict[str, str]:
         """The columns that a model may see, with the kind of their values."""
-        if self.description is None or not self.description.takes_model:
+        if self.description is None or not self.declaration.scores:
             return {}
-        own = {*self.declaration.own_columns, *self.declaration.scores}
+        own = self.declaration.unseen_columns
         named = self.declaration.features or [
             name for name in self.description.columns if name not in own
         ]
@@ -123,6 +130,9 @@ class Registered:
             "groups": dict(self.declaration.groups or {}),
             "bounds": list(self.declaration.bounds or ()) or None,
             "score_range": list(self.declaration.range),
+            "from_models": {
+                name: list(ends) for name, ends in self.declaration.from_models.items()
+            },
             "features": self.features,
             "revision": self.revision,
         }
