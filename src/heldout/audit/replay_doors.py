@@ -1,7 +1,7 @@
 """Releases that are no question of a session, replayed: boards, searches, shares of noise."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from random import Random
@@ -22,10 +22,10 @@ from heldout.audit.replay import (
     Ask,
     Connections,
     Recording,
-    Replay,
     compare_with,
     record,
 )
+from heldout.audit.replay_page import Replay
 from heldout.audit.subjects import EVERYTHING
 from heldout.audit.tables import REPLACE_ONE, Row, draw_neighbours, store_list
 from heldout.board import Board, Plan
@@ -229,25 +229,38 @@ def _ask_share(session: PrivateSession, question: Question[Any]) -> Ask:
 
 # --- the run -------------------------------------------------------------------------------------
 
-DOORS: Final[tuple[Callable[[Replay, Random, Connections], None], ...]] = (
-    _replay_boards,
-    _replay_searches,
-    _replay_shares,
-)
-"""Each replays one table and its neighbours."""
+DOORS: Final[Mapping[Callable[[Replay, Random, Connections], None], str]] = {
+    _replay_boards: "board",
+    _replay_searches: "search",
+    _replay_shares: "share-of-",
+}
+"""Each replays one table and its neighbours, for kinds that begin like that."""
 
 
-def replay_doors(*, pairs: int = 200, until: float = inf, seed: int | None = None) -> Replay:
+def replay_doors(
+    *,
+    pairs: int = 200,
+    until: float = inf,
+    seed: int | None = None,
+    before: Replay | None = None,
+) -> Replay:
     """Replay each of them on `pairs` pairs, or on as many as are done at a time of the clock."""
     random, begun, replay = Random(seed), time.perf_counter(), Replay()
     processor, connections = time.process_time(), Connections()
+    known = before or Replay()
     with patch("duckdb.connect", connections.connect):
-        for _ in range(0, pairs, AROUND):
-            for door in DOORS:
+        for door, kind in DOORS.items():
+            here = {
+                place: cell
+                for place, cell in known.cells.items()
+                if place[0].startswith(kind) and place[:3] not in known.stale
+            }
+            done = min((cell.pairs for cell in here.values()), default=0)
+            for _ in range(done, pairs, AROUND):
+                if time.time() > until:
+                    break
                 with connections.lent():
                     door(replay, random, connections)
-            if time.time() > until:
-                break
     replay.seconds = time.perf_counter() - begun
     replay.processor = time.process_time() - processor
     return replay
