@@ -34,7 +34,7 @@ from heldout.kernel.ranking.statistic import (
 from heldout.kernel.statistic import Statistic, compute
 from heldout.questions.counts import ThresholdCounts
 from heldout.questions.groups import Divisible
-from heldout.questions.regression.statistics import Axis, GridCounts, PowerSums, RowCount
+from heldout.questions.regression.mechanisms import Axis, GridCounts, PowerSums, RowCount
 
 GROUPS = 3
 KINDS = list(itertools.product(range(GROUPS), (0, 1), (0.0, 1.0)))

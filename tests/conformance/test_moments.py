@@ -63,7 +63,7 @@ def test_a_weight_of_any_size_adds_no_more_than_the_largest(statistic: Any) -> N
 
 def test_sums_of_squares_are_what_the_rows_have() -> None:
     """Of e - r w: the combination that intervals read, against the rows themselves."""
-    from heldout.intervals.bounded_mean import _squares
+    from heldout.intervals.ratio import _squares
 
     generator = np.random.default_rng(3)
     weights, scores = generator.random(40), generator.random(40)

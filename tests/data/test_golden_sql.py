@@ -14,7 +14,7 @@ import pytest
 
 import heldout as ho
 from heldout.data import sql, validation
-from heldout.data.dialects import transpile
+from heldout.data.sql import transpile
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.ranking.statistic import RankedRows, ScoreTable
 from heldout.kernel.statistic import Statistic

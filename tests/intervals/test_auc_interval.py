@@ -23,9 +23,9 @@ from heldout.intervals.areas import (
 )
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking.laws import NoiseLaw, error_quantile
+from heldout.kernel.ranking.ladder import NoiseLaw, error_quantile
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
-from heldout.kernel.ranking.values import area, average_precision, difference
+from heldout.kernel.ranking.sensitivity import area, average_precision, difference
 
 REPLACE = Protection(neighbours="replace-one")
 NORMAL = NormalDist()

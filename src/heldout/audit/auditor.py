@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.arguments import shown
-from heldout.arguments.rules import OneOf, Share, Whole
+from heldout.arguments import OneOf, Share, Whole, shown
 from heldout.audit.events import Event, Features, as_table, best_event, learn, stack
 from heldout.audit.result import AuditResult, Finding, Floats, epsilon_bound
 from heldout.audit.subjects import DOORS, VIOLATOR, Subject, find, registered

@@ -208,7 +208,7 @@ replayed again when it changes.
 # --- the sources of a kind -----------------------------------------------------------------------
 
 _ROOT: Final = Path(heldout.__file__).parent
-_OWN: Final = ("replay", "replay_doors", "tables", "tape", "log_ratios")
+_OWN: Final = ("replay", "tables", "tape", "log_ratios")
 """Of the replay itself: they decide what is compared."""
 _NO_FURTHER: Final = ("heldout", "heldout.questions", "heldout.audit", "heldout.drawing")
 """Packages that name everything, and what is drawn for people of numbers that are public."""
@@ -228,7 +228,7 @@ def source_digest(kind: str) -> str:
         return ""
     else:
         modules = [q.find(kind.removeprefix(_SHARE)).__module__]
-        modules += ["heldout.pooling.shares"] * kind.startswith(_SHARE)
+        modules += ["heldout.pooling.pool"] * kind.startswith(_SHARE)
     needed = {f"heldout.audit.{name}" for name in _OWN}
     while modules:
         module = modules.pop()

@@ -173,7 +173,7 @@ def _replay(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    from heldout.arguments.rules import OneOf, Whole
+    from heldout.arguments import OneOf, Whole
     from heldout.audit.replay import replay_everywhere
     from heldout.audit.replay_page import Replay, read_page
     from heldout.audit.tables import ENTRANCES

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from heldout.arguments.rules import Flag, FormField
+from heldout.arguments import Flag, FormField
 
 
 def option_of(form_field: FormField) -> tuple[str, Any, Field[Any]]:

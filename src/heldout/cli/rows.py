@@ -14,8 +14,7 @@ from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
     from heldout.data.description import Description
-    from heldout.data.feature_matrix import FeatureMatrix
-    from heldout.data.feature_sources import Space
+    from heldout.data.feature_matrix import FeatureMatrix, Space
     from heldout.data.postgres import PostgresTable
     from heldout.models import ScoredRows
     from heldout.questions import Question
@@ -346,7 +345,7 @@ class FittedOptions(Custody):
         return self.predicted
 
     def session(self, source: Any, *, asked: Asked) -> "PrivateSession":
-        from heldout.data.regression_table import RegressionTable
+        from heldout.data.measured import RegressionTable
         from heldout.questions.regression.session import RegressionSession
 
         private = RegressionTable(
@@ -419,7 +418,7 @@ class FeatureOptions(Labelled, Custody):
         return self.open_session(PrivateSession, self.private(source), asked=asked)
 
     def _space(self) -> "Space":
-        from heldout.data.feature_sources import HashedText, Vocabulary
+        from heldout.data.feature_matrix import HashedText, Vocabulary
 
         if self.words is None:
             return HashedText(size=self.hash_size, longest=self.longest)
@@ -505,7 +504,7 @@ def options_for(of: Sequence[type["Description"]]) -> type[Custody] | None:
     from heldout.data.classes import ClassifiedRows
     from heldout.data.description import ScoredRows
     from heldout.data.feature_matrix import FeatureRows
-    from heldout.data.regression_table import FittedRows
+    from heldout.data.measured import FittedRows
     from heldout.data.two_tables import TruthRows
 
     known: dict[type[Description], type[Custody]] = {

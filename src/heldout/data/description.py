@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, ClassVar, Final
 
-from heldout.arguments import as_number, is_one_of, no_such, shown
-from heldout.arguments.rules import FormField, Text, Values
+from heldout.arguments import FormField, Text, Values, as_number, is_one_of, no_such, shown
 from heldout.data.groups import Groups, chosen_groups, crossed_names
 from heldout.data.scores import FURTHEST, ScoreMap, ends_of
 from heldout.errors import ArgumentError, UndeclaredRival
@@ -251,7 +250,7 @@ class SurvivalRows(MeasuredRows):
         ),
         VALUES,
     )
-    opened_by: ClassVar[str] = "heldout.data.survival:SurvivalDataset"
+    opened_by: ClassVar[str] = "heldout.data.measured:SurvivalDataset"
     time: str
     event: str
     score: str | None = None

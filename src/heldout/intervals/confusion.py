@@ -13,7 +13,7 @@ from heldout.drawing.words import grid, half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.areas import Look
 from heldout.intervals.joint import Joint, simplex, whole_numbers
-from heldout.intervals.measure import Interval, Measure
+from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.ratio import NoisyCounts, Ratio, Squares, with_public_total
 from heldout.intervals.readings import (
     CELLS,
@@ -27,7 +27,6 @@ from heldout.intervals.readings import (
     range_of_costs,
     registered,
 )
-from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.statistic import STEPS

@@ -16,12 +16,10 @@ from heldout.drawing.chart import INK, PALETTE, Chart, Figure, Layer, Names, Num
 from heldout.drawing.page import card, rendered, write_page
 from heldout.drawing.words import digits, numbers, spread
 from heldout.errors import ArgumentError
-from heldout.intervals.bounded_mean import list_sums, mean, noisy_sums, share_counts, share_of
 from heldout.intervals.confusion import NoisyConfusion, noisy_counts
-from heldout.intervals.measure import Interval, Measure, checked_level
-from heldout.intervals.ratio import NoisyCounts
+from heldout.intervals.measure import Answer, Interval, Measure, checked_level
+from heldout.intervals.ratio import NoisyCounts, list_sums, mean, noisy_sums, share_counts, share_of
 from heldout.intervals.readings import Contrast
-from heldout.intervals.release import Answer
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.pooling.effects import Effects, Vector
 from heldout.pooling.site import Price, Site

@@ -22,8 +22,7 @@ from typing import (
     get_type_hints,
 )
 
-from heldout.arguments import shown
-from heldout.arguments.rules import (
+from heldout.arguments import (
     Choices,
     Columns,
     Flag,
@@ -38,6 +37,7 @@ from heldout.arguments.rules import (
     Text,
     Whole,
     plain_json,
+    shown,
 )
 from heldout.data.description import Description
 from heldout.data.table import PrivateTable

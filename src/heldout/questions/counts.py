@@ -12,9 +12,9 @@ from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description, ScoredRows
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
-from heldout.intervals.bounded_mean import MeanRelease
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.groups import ByGroup, DecisionsByGroup
+from heldout.intervals.ratio import MeanRelease
 from heldout.kernel.bounded_sum import CLIP, BoundedSum
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection

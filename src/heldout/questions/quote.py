@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 
-from heldout.arguments.rules import Number, Whole
+from heldout.arguments import Number, Whole
 from heldout.arrays import Floats, Ints
 from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError

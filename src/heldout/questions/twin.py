@@ -20,15 +20,14 @@ from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 
+from heldout.arguments import Columns as ColumnNames
 from heldout.arguments import no_such, shown, visible
-from heldout.arguments.rules import Columns as ColumnNames
 from heldout.arrays import Floats, Ints
 from heldout.data import Dataset
 from heldout.data.description import Description, MeasuredRows, ValueRange
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
-from heldout.intervals.measure import Measure
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Measure, Release
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace

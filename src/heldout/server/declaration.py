@@ -19,12 +19,11 @@ from pydantic import (
     model_validator,
 )
 
-from heldout.arguments import as_number, shown
-from heldout.arguments.rules import Values
+from heldout.arguments import Values, as_number, shown
 from heldout.data.classes import ClassifiedRows, class_columns, declared_classes
 from heldout.data.description import Description, ScoredRows
 from heldout.data.groups import declared_groups
-from heldout.data.regression_table import FittedRows
+from heldout.data.measured import FittedRows
 from heldout.data.scores import FURTHEST, declared_values
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError

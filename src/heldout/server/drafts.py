@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from heldout.arguments import shown
-from heldout.arguments.rules import FormField, Values
+from heldout.arguments import FormField, Values, shown
 from heldout.data.sql import kind_of
 from heldout.drawing.words import decimal
 from heldout.errors import ArgumentError

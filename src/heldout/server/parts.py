@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from heldout.arguments import shown
-from heldout.arguments.rules import FormField, Text, Values
+from heldout.arguments import FormField, Text, Values, shown
 from heldout.data.description import Description, MeasuredRows, ValueRange
-from heldout.data.feature_matrix import FeatureMatrix, FeatureRows
-from heldout.data.feature_sources import HashedText, Space, Vocabulary
+from heldout.data.feature_matrix import FeatureMatrix, FeatureRows, HashedText, Space, Vocabulary
 from heldout.data.table import PrivateTable
 from heldout.data.two_tables import Truth, TruthRows
 from heldout.errors import ArgumentError

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from heldout.data import Dataset, PrivateTable, sql
-from heldout.data.regression_table import RegressionTable
+from heldout.data.measured import RegressionTable
 from heldout.data.table import People
 from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, UnreadableTable

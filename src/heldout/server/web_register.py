@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
-from heldout.arguments.rules import Values
+from heldout.arguments import Values
 from heldout.errors import ArgumentError, HeldoutError
 from heldout.server import datasets, drafts, sources
 from heldout.server.accounts import Person

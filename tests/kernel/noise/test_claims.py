@@ -26,15 +26,20 @@ from heldout.kernel.noise.selection import (
 )
 from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.ranking.concordance import ConcordanceMechanism
-from heldout.kernel.ranking.ladder import PiecewiseLaplace
-from heldout.kernel.ranking.laws import Cauchy, CauchyBoyd2015, LaplaceBoyd2015, PolynomialTail
+from heldout.kernel.ranking.ladder import (
+    Cauchy,
+    CauchyBoyd2015,
+    LaplaceBoyd2015,
+    PiecewiseLaplace,
+    PolynomialTail,
+)
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
 from heldout.questions.curves.methods.counted import CountedCurves
-from heldout.questions.curves.methods.cuts import CrowdedCells, MedianCuts
 from heldout.questions.curves.methods.influence import CountsWithArea
 from heldout.questions.curves.methods.registry import METHODS as CURVES
 from heldout.questions.curves.methods.registry import method
+from heldout.questions.curves.methods.thresholds import CrowdedCells, MedianCuts
 from heldout.questions.regression.mechanisms import (
     BoundSearch,
     BoundSearchAsPrinted,

@@ -11,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.chances import louder
 
-from heldout.intervals.curve import Curve, plain_curve
+from heldout.intervals.readings import Curve, plain_curve
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.noise.tables.table import independent_noise
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.statistic import Sealed
 from heldout.questions.answers import from_plain, plain
-from heldout.questions.curves.bands import Band, rectangles
-from heldout.questions.curves.draws import interval_of
+from heldout.questions.curves.bands import Band, interval_of, rectangles
 from heldout.questions.curves.methods.heldout import TableWithArea
 from heldout.questions.curves.methods.influence import STEPS, AreaBySum, Placements
 from heldout.questions.curves.methods.registry import method

@@ -10,7 +10,7 @@ import heldout as ho
 from heldout.errors import ArgumentError
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
-from heldout.questions.curves.threshold import BetweenEdges, FromDraws, Named
+from heldout.questions.curves.decisions import BetweenEdges, FromDraws, Named
 
 
 def rows(number: int, *, seed: int) -> tuple[Any, Any]:

@@ -9,27 +9,99 @@ from typing import Annotated, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.arrays import Floats, Ints
 from heldout.data.feature_matrix import FeatureMatrix, FeatureRows
 from heldout.errors import ArgumentError
+from heldout.intervals.measure import Measure, Release
 from heldout.kernel.door import Drawn, Request, Staged
 from heldout.questions import Question
 from heldout.questions.base import Exact, Number, OneOf, Text, Whole
-from heldout.questions.features.budget import (
+from heldout.questions.features.plans import (
     LATEST,
     ORDER_DRAWN,
     RULES,
+    LogisticPlan,
+    NaiveBayesPlan,
+    Stages,
+    TrainingPlan,
     features_to_take,
     selection_share,
 )
-from heldout.questions.features.model import ModelRelease
-from heldout.questions.features.plans import LogisticPlan, NaiveBayesPlan, Stages, TrainingPlan
-from heldout.questions.features.selection import METHODS, SelectionPlan, plan_selection
+from heldout.questions.features.selection import (
+    METHODS,
+    SelectionPlan,
+    count_selected,
+    plan_selection,
+)
 from heldout.questions.features.selection import Selection as SelectionRelease
 from heldout.questions.features.statistics import score_named
 from heldout.questions.features.tuned import GUESSED_ROWS, MORE, TABLE, WEIGHT
 from heldout.questions.worst_cases import FLAG, Column, Pair, WorstCase, declare_rows
 
 __all__ = ["AUTO", "JOINT", "Selection", "Training"]
+
+
+# A trained model as a release: what it cost, what it weighs, and how it was made.
+MOST_SHOWN = 1000
+
+
+class ModelRelease(Release):
+    """A private model's numbers with their price. Predictions from it are free."""
+
+    def __init__(
+        self,
+        drawn: Drawn,
+        *,
+        weights: Floats,
+        selected: Ints,
+        split: dict[str, str],
+        names: tuple[str, ...] | None = None,
+    ) -> None:
+        super().__init__(drawn)
+        self.weights = np.asarray(weights, dtype=float)
+        """One log-odds weight a feature; 0 where nothing was seen."""
+        self.selected = np.asarray(selected)
+        """The features that were selected, by number."""
+        self.split = split
+        """What each part of the training cost, in epsilon."""
+        self._names = names
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        """Return how many features were selected: a fact about the answer, so without a doubt."""
+        return count_selected(len(self.selected), terms=self.terms)
+
+    def strongest(self, count: int = 10) -> list[tuple[str | int, float]]:
+        """Return the features that weigh most, by name where they have one."""
+        order = np.argsort(-np.abs(self.weights), kind="stable")[:count]
+        return [
+            (int(place) if self._names is None else self._names[place], float(self.weights[place]))
+            for place in order
+            if self.weights[place]
+        ]
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {cost}" for name, cost in self.split.items())
+        return (
+            f"{self.name} with {len(self.selected):,} of {len(self.weights):,} features selected, "
+            f"{self.terms} ({parts})"
+        )
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        used = np.flatnonzero(self.weights)
+        content = super().as_dict(level) | {
+            "split": dict(self.split),
+            "selected": [int(place) for place in self.selected],
+            "weights": {str(place): float(self.weights[place]) for place in used},
+        }
+        if sum(map(len, content["noisy"])) > MOST_SHOWN:
+            content["noisy"] = None  # the weights are the reading of thousands of noisy counts
+        return content
+
+    def _noisy(self) -> list[list[int]]:
+        """Return what was drawn, step by step, in lattice steps."""
+        return [[int(number) for number in answer] for answer in self._drawn.values.values()]
+
 
 JOINT: Final = "joint"
 AUTO: Final = "auto"

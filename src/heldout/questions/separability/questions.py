@@ -18,7 +18,6 @@ from heldout.kernel.door import Booked, Drawn, Request, Staged, Step
 from heldout.kernel.noise.disjoint import Disjoint
 from heldout.questions import Question
 from heldout.questions.base import OneOf, Rule
-from heldout.questions.separability.pairs import SignProducts, Signs, columns_for, with_constant
 from heldout.questions.separability.separator import (
     COLUMNS,
     PAIRS,
@@ -26,8 +25,12 @@ from heldout.questions.separability.separator import (
     SeparabilityRelease,
     Separated,
     Separator,
+    SignProducts,
+    Signs,
     called_true,
+    columns_for,
     power_of_two,
+    with_constant,
 )
 from heldout.questions.worst_cases import Column, Pair, WorstCase, declare_rows, numbers
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.arguments.rules import Whole
+from heldout.arguments import Whole
 from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
@@ -20,8 +20,8 @@ from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.noise.tables.table import NoisyTable, independent_noise
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.cuts import CrowdedCells, MedianCuts, public_edges
 from heldout.questions.curves.methods.influence import AreaBySum, CountsWithArea, Placements
+from heldout.questions.curves.methods.thresholds import CrowdedCells, MedianCuts, public_edges
 
 __all__ = ["HeldoutCurves", "NamedCounts", "TableWithArea", "build"]
 
