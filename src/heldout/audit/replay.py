@@ -269,7 +269,7 @@ class _Corner:
     mixed: float
     pairs: int
     turn: int = 0
-    opened: int = 0
+    tables: int = 0
     """Tables that were not refused."""
     asked: dict[str, int] = field(default_factory=dict)
     """Pairs of each kind."""
@@ -287,7 +287,7 @@ class _Corner:
     def mark_refused(self, replay: Replay) -> None:
         """Leave an empty cell for each kind that could not be asked of such rows."""
         for ways in self.questions:
-            if ways[0].kind not in self.asked and self.opened >= 2 * len(ways):
+            if ways[0].kind not in self.asked and self.tables >= 2 * len(ways):
                 replay.cell(ways[0].kind, self.relation, self.unit, self.entrance.name)
 
     @property
@@ -325,7 +325,7 @@ class _Corner:
             if session is None:
                 replay.refused += 1
                 return
-            self.opened += 1
+            self.tables += 1
             first = [
                 (question, record(_asking(session, question, reading=turn % READ == 0)))
                 for question in self._chosen(session, turn)
