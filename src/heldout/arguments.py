@@ -208,8 +208,8 @@ class Rule(ABC):
     """Whether more than one word may be typed for it."""
     option: ClassVar[str | None] = None
     """Its spelling on the command line, where the field's own name would mislead."""
-    untyped: ClassVar[str | None] = None
-    """Why nobody can type it into a page, and what to do instead; None if one can."""
+    takes_file: ClassVar[bool] = False
+    """Whether nobody types it into a page: a file is sent for it, which `from_cells` reads."""
 
     @abstractmethod
     def __call__(self, value: Any, name: str) -> object:
@@ -226,6 +226,10 @@ class Rule(ABC):
         if len(words) != 1:
             raise ArgumentError(f"{name} takes one value, got {len(words)}.")
         return self(words[0], name)
+
+    def from_cells(self, cells: Mapping[str, Sequence[str]], about: Any, name: str) -> object:
+        """Read the columns of a file, as the public facts of the rows say what they hold."""
+        raise ArgumentError(f"{name} takes no file.")
 
     def from_command(self, words: Sequence[str], name: str) -> object:
         """Read words of a command line, whose files may be opened; a server calls `from_words`."""
@@ -303,6 +307,29 @@ class Numbers(Rule):
 
     def schema(self) -> Schema:
         return {"type": "array", "items": {"type": "number"}, "minItems": 1}
+
+
+@dataclass(frozen=True)
+class Wholes(Rule):
+    """Whole numbers, in the order given.
+
+    >>> Wholes()([3, 1, 3], "columns")
+    (3, 1, 3)
+    """
+
+    least: int = 0
+    takes_several: ClassVar[bool] = True
+
+    def __call__(self, value: Any, name: str) -> tuple[int, ...]:
+        several = value if isinstance(value, list | tuple) else [value]
+        return tuple(Whole(self.least, 2**20)(number, name) for number in several)
+
+    def schema(self) -> Schema:
+        return {"type": "array", "items": Whole(self.least, 2**20).schema()}
+
+    def from_words(self, words: Sequence[str], name: str) -> tuple[int, ...]:
+        typed = [part for word in words for part in word.replace(",", " ").split()]
+        return tuple(Whole(self.least, 2**20).from_words([part], name) for part in typed)
 
 
 @dataclass(frozen=True)

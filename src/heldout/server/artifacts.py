@@ -73,10 +73,14 @@ class Upload:
         content_type: str,
         name: str,
         features: Sequence[str] | None = None,
+        copy: bool = False,
     ) -> str:
         """Write a stream to a file of its own, a piece at a time; returns the artefact's id."""
         checked_name("name", name)
         kind, ending = kind_of(content_type)
+        if copy and ending != ".csv":
+            raise ArgumentError("A copy of the rows must be a CSV file, sent as text/csv.")
+        kind = "copy" if copy else kind
         most = min(self.most, self._service.settings.most_upload)
         digest, size = hashlib.sha256(), 0
         path = self._service.settings.artifacts / f"{self.id}{ending}"

@@ -19,7 +19,7 @@ from heldout.kernel.ledger.records import checked_name
 from heldout.models.score import declared_seconds
 from heldout.questions.answers import from_plain, plain
 from heldout.questions.base import Rival
-from heldout.server import artifacts, fitting, jobs
+from heldout.server import artifacts, copies, fitting, jobs
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered, find, seen, share_of, visible
 from heldout.server.parts import PARTS, Part
@@ -57,15 +57,43 @@ def _expected(text: str, description: str, guess: q.Guess) -> dict[str, q.HalfWi
     return widths
 
 
-def quote(
-    service: Service, person: Person, dataset: str, content: Any, guess: Mapping[str, Any]
+def priced(  # noqa: PLR0917
+    service: Service,
+    person: Person,
+    registered: Registered,
+    content: Any,
+    guess: q.Guess,
+    copy: str | None = None,
 ) -> q.Quote:
-    """Return the exact price, and half-widths by a guess; no row is read, nothing is charged."""
-    registered = seen(service, person, dataset)
+    """Return the exact price alone; half-widths are worked out where they are read."""
+    if copies.needed(content):
+        sent = usable(service, person, copy) if copy else None
+        with service.free.of(person.name):
+            content = copies.filled(service, registered, content, sent)
     questions = parsed(content)
-    description, guessed = asked_of(registered, questions), guess_of(registered, guess)
-    quoted = q.Quote(questions, description, guessed)
-    known = json.dumps(plain(description), sort_keys=True)
+    return q.Quote(questions, asked_of(registered, questions), guess)
+
+
+def quote(  # noqa: PLR0917
+    service: Service,
+    person: Person,
+    dataset: str,
+    content: Any,
+    guess: Mapping[str, Any],
+    copy: str | None = None,
+) -> q.Quote:
+    """Return the exact price, and half-widths by a guess; no row is read, nothing is charged.
+
+    `copy` is the id of the copy that a question is about which leaves its columns out.
+    """
+    registered = seen(service, person, dataset)
+    guessed = guess_of(registered, guess)
+    quoted = priced(service, person, registered, content, guessed, copy)
+    if copies.needed(content):
+        with service.free.of(person.name):
+            _ = quoted.half_widths
+        return quoted
+    known = json.dumps(plain(quoted.about), sort_keys=True)
     # What Quote.half_widths would work out, from what was worked out before.
     widths = []
     for question in content:
@@ -101,8 +129,12 @@ def signed_quote(  # noqa: PLR0917
     else to know of them.
     """
     person.must_be("analyst", scope="ask")
-    notes = fit(service, person, dataset, models)
-    quoted = {"dataset": dataset} | quote(service, person, dataset, content, guess).as_dict()
+    notes = [] if copies.needed(content) else fit(service, person, dataset, models)
+    copy = next(iter(models), None)
+    offered = quote(service, person, dataset, content, guess, copy)
+    quoted = {"dataset": dataset} | offered.as_dict()
+    if copies.needed(content):
+        quoted["questions"] = [copies.without_columns(one) for one in offered.questions]
     agreed = {
         "person": person.name,
         "dataset": dataset,
@@ -293,7 +325,8 @@ def submit(
         return _same(old, digest)
     registered = seen(service, person, dataset)
     account = share_of(service, person, dataset)
-    questions = parsed(content)
+    copy = usable(service, person, artifact) if artifact and copies.needed(content) else None
+    questions = parsed(copies.filled(service, registered, content, copy))
     compared = {name for question in questions for name in question.rivals}
     if bool(compared) != (rival is not None):
         raise ArgumentError(
@@ -302,20 +335,23 @@ def submit(
     if compared - {RIVAL}:
         raise ArgumentError(f"score of a comparison must be {RIVAL!r} here.")
     about = asked_of(registered, questions)
-    about_model = needs_model(registered, questions)
+    about_model = needs_model(registered, questions) or copy is not None
     if about_model != (artifact is not None):
         raise ArgumentError(
             "artifact must be the id of the model that the questions are about."
             if about_model
             else f"{questions[0].kind!r} is about the rows alone: leave artifact out."
         )
-    priced = q.Quote(questions, about, q.Guess())
-    if most is not None and dict(most) != priced.loss.as_dict():
+    offered = q.Quote(questions, about, q.Guess())
+    if most is not None and dict(most) != offered.loss.as_dict():
         raise Conflict("The price is another one than was agreed to. Ask for a new quote.")
-    service.ledger.check(account, priced.event)
+    service.ledger.check(account, offered.event)
     brought = [usable(service, person, one) for one in (artifact, rival) if one]
-    for model in brought:
+    for model in brought if copy is None else ():
         fitting.check(registered, model)
+    stored = [question.as_dict() for question in questions]
+    if copy is not None:
+        stored = [copies.without_columns(question) for question in questions]
     row: Json = {
         "id": new_id(),
         "owner": person.name,
@@ -323,10 +359,10 @@ def submit(
         "artifact": artifact or "",
         "rival": rival,
         "revision": registered.revision,
-        "questions": [question.as_dict() for question in questions],
+        "questions": stored,
         "key": key,
         "digest": digest,
-        "price": priced.loss.as_dict(),
+        "price": offered.loss.as_dict(),
         "state": "waiting",
         "words": "It waits for a worker.",
         "statement": None,
@@ -339,8 +375,10 @@ def submit(
             return _same(old, digest)
         jobs.check_jobs(service, connection, person.name)
         connection.execute(evaluations.insert(), row)
-        ask_worker(
-            service, connection, "evaluate", row["id"], registered, brought, owner=person.name
+        seconds = answer_tick(service, registered, stored)
+        after = scored_before(service, connection, registered, brought)
+        jobs.enqueue(
+            connection, "evaluate", row["id"], owner=person.name, seconds=seconds, after=after
         )
         new = connection.execute(sa.select(evaluations).filter_by(id=row["id"])).one()
     service.note(person.name, "evaluate", new.id)
@@ -355,22 +393,20 @@ def usable(service: Service, person: Person, artifact: str) -> sa.Row[Any]:
     return model
 
 
-def ask_worker(  # noqa: PLR0917
+def scored_before(
     service: Service,
     connection: sa.Connection,
-    kind: str,
-    subject: str,
     registered: Registered,
     models: Sequence[sa.Row[Any]],
-    *,
-    owner: str,
-) -> None:
-    """Add a job, and before it the scoring of every model that it needs."""
+) -> int | None:
+    """Return the job after which every model has scores, and a copy was looked at."""
     after = None
     for model in models:
-        after = scored_first(service, connection, model, registered, after)
-    seconds = answer_tick(service, registered, has_model=bool(models))
-    jobs.enqueue(connection, kind, subject, owner=owner, seconds=seconds, after=after)
+        if model.kind == copies.KIND:
+            after = artifacts.quarantine(connection, model.id, owner=model.owner)
+        else:
+            after = scored_first(service, connection, model, registered, after)
+    return after
 
 
 def scored_first(
@@ -568,7 +604,7 @@ def expected(service: Service, row: sa.Row[Any]) -> float | None:
         mine = query.where(job.c.kind == "evaluate", job.c.subject == row.id)
         known = connection.execute(mine).first()
     registered = find(service, row.dataset)
-    tick = answer_tick(service, registered, has_model=bool(row.artifact))
+    tick = answer_tick(service, registered, row.questions)
     if known is None:
         return None
     state, begun, before, scoring = known
@@ -623,15 +659,17 @@ def tick_of(service: Service, registered: Registered) -> float:
     return service.settings.tick * math.ceil(rows / ROWS_A_TICK)
 
 
-def answer_tick(service: Service, registered: Registered, *, has_model: bool) -> float:
-    """Return the tick of an evaluation: a longer one without a model, which reads the rows anew.
+def answer_tick(
+    service: Service, registered: Registered, content: Sequence[Mapping[str, Any]]
+) -> float:
+    """Return the tick of an evaluation: a longer one of a part, whose rows are read anew.
 
     Training on 50,000 rows takes 0.05 to 0.4 processor seconds, by what the rows hold
-    (2026-11-18): more than the tick of scored rows, so that their number would tell of rows. Rows
-    of a part are read anew with a model as well.
+    (2026-11-18): more than the tick of scored rows, so that their number would tell of rows.
     """
-    kept_open = has_model and registered.declaration.target is not None
-    return (tick_of if kept_open else scoring_tick)(service, registered)
+    about = registered.about(q.find(content[0]["question"]))
+    of_part = about is None or registered.declaration.part_of(type(about)) is not None
+    return (scoring_tick if of_part else tick_of)(service, registered)
 
 
 def scoring_tick(service: Service, registered: Registered) -> float:

@@ -30,7 +30,7 @@ from heldout.models import load
 from heldout.questions.answers import plain
 from heldout.questions.boards import Board, BoardEnded
 from heldout.questions.session import PrivateSession
-from heldout.server import artifacts, books, drafts, fitting, jobs, retention, rows, sources
+from heldout.server import artifacts, books, copies, drafts, fitting, jobs, retention, rows, sources
 from heldout.server.accounts import Person
 from heldout.server.boards import Posted, find_board
 from heldout.server.datasets import (
@@ -45,6 +45,7 @@ from heldout.server.evaluations import (
     UNPAID,
     answer_tick,
     evaluated_part,
+    needs_model,
     scoring_seconds,
     scoring_tick,
     shown_at,
@@ -174,7 +175,7 @@ class Worker:
             name, ticks = job.subject.split("/", 2)[2], scoring_tick
         elif job.kind == "evaluate":
             row = self._row(evaluations, job.subject)
-            name, ticks = row.dataset, partial(answer_tick, has_model=bool(row.artifact))
+            name, ticks = row.dataset, partial(answer_tick, content=row.questions)
         elif job.kind == "judge":
             board = self._row(submissions, job.subject).board
             name, ticks = find_board(self.service, board).dataset, tick_of
@@ -315,6 +316,9 @@ class Worker:
             if len(sent.names) > 1:
                 described |= {"scores": len(sent.names), "classes": list(sent.names)}
             state, words = "ready", "Predictions by row key; each belongs to one row."
+        elif row.kind == copies.KIND:
+            described, words = copies.describe(file)
+            state = "ready"
         else:
             model = load(file)
             described = model.as_dict()
@@ -389,10 +393,12 @@ class Worker:
             raise PrivacyError("The rows were refreshed meanwhile. Nothing was charged; ask again.")
         share_of(self.service, Person(row.owner, "analyst", "", "", ()), row.dataset)
         books.check_receipt(self.service)
-        questions = [q.from_dict(question) for question in row.questions]
+        copy = self._row(artifact_table, row.artifact) if copies.needed(row.questions) else None
+        content = copies.filled(self.service, registered, row.questions, copy)
+        questions = [q.from_dict(question) for question in content]
         session = self._session(registered, row, questions)
         subject = self._subject(registered, models)
-        tick = answer_tick(self.service, registered, has_model=bool(models))
+        tick = answer_tick(self.service, registered, row.questions)
         booked = self._past_cancelling(evaluations, job, tick)
         if booked is None:
             return self._end_of(job)
@@ -474,7 +480,7 @@ class Worker:
                 part,
                 private=self.service.settings.private,
                 vault=self.service.vault,
-                artifact=row.artifact,
+                artifact=row.artifact if needs_model(registered, questions) else "",
             )
             return PrivateSession(
                 table, ledger=self.service.ledger, account=registered.name, analyst=row.owner

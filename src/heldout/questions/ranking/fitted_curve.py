@@ -10,6 +10,7 @@ that was stored is read with the curve it was drawn by.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -52,6 +53,7 @@ _TINY: Final = 1e-7
 Residuals: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 
 
+@lru_cache(maxsize=16)  # by the table itself: a plan fits it to ask on, and a reading to read
 def fitted_curve(table: NoisyTable, *, score_range: tuple[float, float]) -> Curve:
     """The posterior mean of the parameters; Laplace likelihoods, softened at zero.
 

@@ -45,6 +45,7 @@ from heldout.questions.ranking.areas import (
     influence_on_area,
     influence_on_difference,
     influence_on_precision,
+    is_noise_within,
     noise_interval,
     noise_reach,
     population_interval,
@@ -285,7 +286,7 @@ class RankingRelease(Release):
 
     def _is_shown(self, known: Belief) -> bool:
         """Return whether noise leaves something to read, as `Measure.informative` says it."""
-        return 2 * noise_reach(self._draw, level=0.95, known=known) <= MOST_NOISE
+        return is_noise_within(self._draw, MOST_NOISE / 2, known=known)
 
     def surprise(self, name: str, value: float) -> float:
         return two_sided_p_value(self._draw, null=value, known=self._given_shown)
@@ -628,10 +629,10 @@ class RankingStages:
             for model in self.models
         ]
 
-    def influence(self, answers: Answers) -> Influence:
-        """Each row's part in the sampling error, by the tables."""
-        curves, counts = self.curves(answers), counts_of(answers["value"])
-        return INFLUENCES[self.metric](*curves, counts=counts)
+    def influence(self, answers: Answers, curves: list[Curve] | None = None) -> Influence:
+        """Each row's part in the sampling error, by the tables or the curves fitted to them."""
+        fitted = self.curves(answers) if curves is None else curves
+        return INFLUENCES[self.metric](*fitted, counts=counts_of(answers["value"]))
 
     def scatter(self, answers: Answers) -> Scatter:
         """Return what the answers say of the sampling variance, in units of the assumed one.
@@ -646,7 +647,8 @@ class RankingStages:
             return Scatter.around(compared, spread=0)
         # Tables that had little epsilon place rows badly: what they say counts for less.
         grown = float(self.grown)
-        scatters, curves = self.influence(answers), self.curves(answers)
+        curves = self.curves(answers)
+        scatters = self.influence(answers, curves)
         m, n = scatters.counts
         value = min(max(answers["value"].value, 0.01), 0.99)
         if self.moments is None:
