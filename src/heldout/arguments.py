@@ -310,6 +310,29 @@ class Numbers(Rule):
 
 
 @dataclass(frozen=True)
+class Wholes(Rule):
+    """Whole numbers, in the order given.
+
+    >>> Wholes()([3, 1, 3], "columns")
+    (3, 1, 3)
+    """
+
+    least: int = 0
+    takes_several: ClassVar[bool] = True
+
+    def __call__(self, value: Any, name: str) -> tuple[int, ...]:
+        several = value if isinstance(value, list | tuple) else [value]
+        return tuple(Whole(self.least, 2**20)(number, name) for number in several)
+
+    def schema(self) -> Schema:
+        return {"type": "array", "items": Whole(self.least, 2**20).schema()}
+
+    def from_words(self, words: Sequence[str], name: str) -> tuple[int, ...]:
+        typed = [part for word in words for part in word.replace(",", " ").split()]
+        return tuple(Whole(self.least, 2**20).from_words([part], name) for part in typed)
+
+
+@dataclass(frozen=True)
 class Share(Rule):
     """A number between 0 and 1, both left out.
 

@@ -36,6 +36,7 @@ from heldout.arguments import (
     Rule,
     Text,
     Whole,
+    Wholes,
     plain_json,
     shown,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "Text",
     "Weighted",
     "Whole",
+    "Wholes",
     "shared",
     "weight_parameters",
 ]

@@ -19,8 +19,7 @@ from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.statistic import Sealed
 from heldout.questions.answers import from_plain, plain
 from heldout.questions.curves.bands import Band, interval_of, rectangles
-from heldout.questions.curves.methods.heldout import TableWithArea
-from heldout.questions.curves.methods.influence import STEPS, AreaBySum, Placements
+from heldout.questions.curves.methods.heldout import STEPS, AreaBySum, Placements, TableWithArea
 from heldout.questions.curves.methods.registry import method
 from heldout.questions.curves.posterior import Posterior
 

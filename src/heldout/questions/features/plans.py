@@ -20,6 +20,7 @@ from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.objective import ObjectivePerturbation
 from heldout.kernel.noise.selection import PermuteAndFlip
+from heldout.questions.features.coding import RESOLUTION, Coding
 from heldout.questions.features.selection import SelectionPlan
 from heldout.questions.features.statistics import (
     SIZES,
@@ -36,6 +37,8 @@ from heldout.questions.features.statistics import (
     seen_through,
 )
 from heldout.questions.features.tuned import (
+    BENT_FROM,
+    CODED_RIDGE,
     EVEN,
     FAINT,
     FEW_TIMES,
@@ -449,19 +452,21 @@ Minimiser = Callable[[Sequence[int]], NDArray[np.object_]]
 
 @dataclass(frozen=True)
 class LogisticLoss(FeatureStatistic[Minimiser]):
-    """Sum over rows of log(1 + exp(MARGIN - y t.x)), x the row's features and a constant 1/2.
+    """Sum over rows of log(1 + exp(MARGIN - y t.x)), x the row's features and a constant.
 
     It is sealed as a function: for noise in lattice steps it gives the minimum of the noisy,
     ridged loss. `rows` is a public bound on the number of rows. With a `weight`, a feature that is
     set counts 1, or weight/size in rows of more features, and one that is not set 0. Without, as
-    suits few features that many rows set, it counts 1/2 or -1/2.
+    suits few features that many rows set, it counts 1/2 or -1/2. With a `coding`, features describe
+    columns, and x has the coding's entries. The constant is 1/2, or 1 with a coding.
 
-    Claim:       a row's gradient is at most `row` long, in L1 with a weight and in its largest
-                 entry without, and at most `square` in squared L2; the solver's minimum lies
-                 within `slack` of the true one.                              [claim: logistic]
+    Claim:       a row's gradient is at most `row` long, in L1 with a weight, in its largest entry
+                 without, and in the largest L1 length of a group with a coding, and at most
+                 `square` in squared L2; the solver's minimum lies within `slack` of the true one.
+                                                                              [claim: logistic]
     Neighbours:  any; each row enters by itself.
     Sensitivity: with a weight, features sum to at most `weight`, each at most 1, and the constant
-                 is 1/2; without, every entry is 1/2 or -1/2.
+                 is 1/2; without, every entry is 1/2 or -1/2; a coding's groups sum to at most 1.
     Numerics:    doubles with a proved bound on their error.
     Refuses:     nothing in the rows.
     Reference:   Chaudhuri, Monteleoni and Sarwate 2011; proofs/logistic.md.
@@ -473,6 +478,7 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
     ridge: Fraction
     rows: int
     chosen: tuple[int, ...] | None = None
+    coding: Coding | None = None
     claim = "logistic"
     shown_by = (
         "tests/questions/features/test_logistic.py"
@@ -481,16 +487,35 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
 
     @property
     def dimension(self) -> int:
-        return self.features + 1
+        return (self.features if self.coding is None else self.coding.entries) + 1
+
+    @property
+    def grid(self) -> int:
+        """Return the steps of an entry of 1."""
+        return 1 if self.coding is None else RESOLUTION
+
+    @property
+    def constant(self) -> Fraction:
+        """Return what every row has: as much as its norm leaves free."""
+        return HALF if self.coding is None else Fraction(1)
+
+    @property
+    def groups(self) -> tuple[int, ...] | None:
+        """Return the coding's groups of coefficients, and the constant's own."""
+        return None if self.coding is None else (*self.coding.groups, 1)
 
     @property
     def row(self) -> Fraction:
         """Return how hard one row can pull: in all with a weight, at one coefficient without."""
+        if self.coding is not None:
+            return Fraction(1)
         return HALF if self.weight is None else self.weight + HALF
 
     @property
     def square(self) -> Fraction:
         """The squared length of a row."""
+        if self.coding is not None:
+            return Fraction(len(self.coding.groups) + 1)
         if self.weight is None:
             return HALF**2 * self.dimension
         return self.weight + HALF**2
@@ -498,6 +523,8 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
     @property
     def length(self) -> Fraction:
         """The sum of a row's entries, without their signs."""
+        if self.coding is not None:
+            return Fraction(len(self.coding.groups) + 1)
         return HALF * self.dimension if self.weight is None else self.row
 
     @cached_property
@@ -513,7 +540,7 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
     @property
     def grain(self) -> int:
         """Bits after the point of coefficients that are summed: sums fit 62 bits."""
-        return min(40, 62 - (LARGEST * self.dimension).bit_length())
+        return min(40, 62 - (LARGEST * self.grid * self.dimension).bit_length())
 
     @property
     def bits(self) -> int:
@@ -524,7 +551,7 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
     def error(self) -> Fraction:
         """A bound on the length of a gradient's error in doubles."""
         margin = self.length / (1 << (self.grain - 1))
-        of_entries = self._root / (1 << (self.bits + 1))
+        of_entries = self.grid * self._root / (1 << (self.bits + 1))
         return 2 * self.rows * (self.length * (margin / 4 + 16 * UNIT_ROUNDOFF) + of_entries)
 
     @cached_property
@@ -583,18 +610,24 @@ class TrainingRows:
     """Rows, their weights and labels of -1 and 1, and the sums that Newton's method needs.
 
     A row's vector is its weight for each feature that it sets, `shift` (0 or -1/2) added to every
-    feature, and 1/2 for the constant.
+    feature, or the entries of a coding; and the constant.
     """
 
     def __init__(self, loss: LogisticLoss, matrix: SparseRows, label: ArrayLike) -> None:
+        from scipy.sparse import csr_array
+
         self.loss = loss
-        self.whole = matrix.astype(np.int64)
+        coded = matrix if loss.coding is None else csr_array(loss.coding.coded(matrix))
+        self.whole: Any = coded.astype(np.int64)
         self.whole_across = self.whole.T.tocsr()
         self.matrix, self.across = self.whole.astype(float), self.whole_across.astype(float)
-        if loss.weight is None:
+        if loss.coding is not None:
+            self.weights, self.shift = np.full(matrix.shape[0], 1 / loss.grid), 0.0
+        elif loss.weight is None:
             self.weights, self.shift = np.ones(matrix.shape[0]), -0.5
         else:
             self.weights, self.shift = row_units(matrix, loss.weight) / UNIT, 0.0
+        self.constant = float(loss.constant)
         self.labels = 2.0 * np.asarray(label) - 1
 
     def slope(self, at: Floats, noise: list[int]) -> tuple[Floats, Floats]:
@@ -605,7 +638,7 @@ class TrainingRows:
         fine = 2.0**loss.bits
         own = np.rint(self.weights * pull * fine).astype(np.int64)
         last = np.rint(pull * fine).astype(np.int64).sum()
-        slope = np.append(self.whole_across @ own + self.shift * last, 0.5 * last) / fine
+        slope = np.append(self.whole_across @ own + self.shift * last, self.constant * last) / fine
         return slope + float(loss.ridge) * at, miss * (1 - miss)
 
     def margins(self, at: Floats, noise: list[int]) -> Floats:
@@ -618,27 +651,29 @@ class TrainingRows:
         fine = 2.0**self.loss.grain
         entries = np.rint(whole[:-1] * fine).astype(np.int64)
         features = self.weights * ((self.whole @ entries) / fine)
-        margins: Floats = features + self.shift * (entries.sum() / fine) + 0.5 * whole[-1]
+        every = self.shift * (entries.sum() / fine) + self.constant * whole[-1]
+        margins: Floats = features + every
         return margins
 
     def curved(self, vector: Floats, curve: Floats) -> Floats:
-        every = self.shift * vector[:-1].sum() + 0.5 * vector[-1]
+        every = self.shift * vector[:-1].sum() + self.constant * vector[-1]
         along = curve * (self.weights * (self.matrix @ vector[:-1]) + every)
         total = along.sum()
-        return np.append(self.across @ (self.weights * along) + self.shift * total, 0.5 * total)
+        rest = self.constant * total
+        return np.append(self.across @ (self.weights * along) + self.shift * total, rest)
 
     def _careful(self, at: Floats, noise: list[int]) -> Floats:
         """Return margins by exact rationals, for coefficients too large for doubles."""
         step = self.loss.lattice
         whole = [Fraction(float(a)) - step * b for a, b in zip(at, noise, strict=True)]
-        every = Fraction(self.shift) * sum(whole[:-1]) + HALF * whole[-1]
-        starts, places = self.matrix.indptr, self.matrix.indices
-        return np.array(
-            [
-                float(Fraction(float(weight)) * sum(whole[j] for j in places[a:b]) + every)
-                for a, b, weight in zip(starts, starts[1:], self.weights, strict=False)
-            ]
-        )
+        every = Fraction(self.shift) * sum(whole[:-1]) + self.loss.constant * whole[-1]
+        starts, places = self.whole.indptr, self.whole.indices
+        entries = [int(entry) for entry in self.whole.data]
+        margins = []
+        for a, b, weight in zip(starts, starts[1:], self.weights, strict=False):
+            own = sum(entries[place] * whole[places[place]] for place in range(a, b))
+            margins.append(float(Fraction(float(weight)) * own + every))
+        return np.array(margins)
 
 
 def logistic(x: Floats) -> Floats:
@@ -666,8 +701,14 @@ class LogisticPlan:
     most_rows: int | None
     protection: Protection
     rules: Rules = RULES[LATEST]
+    columns: tuple[int, ...] | None = None
+    ordered: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.columns is not None and sum(self.columns) != self.features:
+            raise ArgumentError(
+                f"columns must have all {self.features:,} features, got {sum(self.columns):,}."
+            )
         if not LEAST_PRICE <= self.epsilon <= MOST_PRICE:
             raise ArgumentError(
                 f"epsilon must lie between {LEAST_PRICE} and {MOST_PRICE:,} for a logistic "
@@ -702,11 +743,26 @@ class LogisticPlan:
         first = Event("objective-perturbation", {"epsilon": self.loss_epsilon})
         return first, chooser.event()
 
+    @cached_property
+    def coding(self) -> Coding | None:
+        """Return how features are read as columns; numbers bend where enough can be seen."""
+        if self.columns is None:
+            return None
+        straight = Coding(self.columns, self.ordered, 1)
+        seen = strength(self.loss_epsilon, rows=self.rows, protection=self.protection)
+        bent = seen >= BENT_FROM * (straight.entries + 1)
+        return Coding(self.columns, self.ordered, 2) if bent else straight
+
     def loss(self, chosen: Features = None) -> LogisticLoss:
+        assert self.most_rows is not None
+        if self.coding is not None:
+            coded = LogisticLoss(
+                self.features, None, Fraction(1), self.most_rows, coding=self.coding
+            )
+            return replace(coded, ridge=self.ridge_for(coded))
         count = self.features if chosen is None else len(chosen)
         few = count <= FEW_TIMES * min(TYPICAL, self.features_per_row)
         weight = None if few else min(self.weight, count)
-        assert self.most_rows is not None
         loss = LogisticLoss(count, weight, Fraction(1), self.most_rows, chosen)
         return replace(loss, ridge=self.ridge_for(loss))
 
@@ -725,7 +781,8 @@ class LogisticPlan:
             ridge=loss.ridge,
             step=loss.step,
             slack=loss.slack,
-            even=loss.weight is None,
+            even=loss.weight is None and loss.coding is None,
+            groups=loss.groups,
         )
 
     def understood(self, noisy: ArrayLike, chosen: Features = None) -> Ints:
@@ -740,8 +797,13 @@ class LogisticPlan:
             -LARGEST_COEFFICIENT,
             LARGEST_COEFFICIENT,
         )
-        every = real[-1] - (real[:-1].sum() if loss.weight is None else 0)
-        steps: Ints = np.rint(np.append(real[:-1], every / 2) * STEP).astype(np.int64)
+        if loss.coding is not None:
+            weights, rest = loss.coding.spread(real[:-1])
+            every = 2 * (float(loss.constant) * real[-1] + rest)
+        else:
+            weights = real[:-1]
+            every = real[-1] - (weights.sum() if loss.weight is None else 0)
+        steps: Ints = np.rint(np.append(weights, every / 2) * STEP).astype(np.int64)
         return steps
 
     def cut(self, model: Ints, chosen: Features = None) -> Step:
@@ -759,7 +821,13 @@ class LogisticPlan:
         )
         # Noise of the law exp(-max) deviates by (dimension + 1)/sqrt(3) scales.
         deviation = 1 if loss.weight is not None else Fraction(4, 7) * (loss.dimension + 1)
-        wanted = 2 * self.protection.rows_moved * loss.row * deviation / self.loss_epsilon
+        times = 2
+        if loss.groups is not None:
+            # In a group of m by dimension sqrt(2/((m + 1)(m + 2))).
+            squares = [Fraction(2 * size, (size + 1) * (size + 2)) for size in loss.groups]
+            square = loss.dimension * sum(squares)
+            deviation, times = Fraction(math.isqrt(int(square * 4**8)), 2**8), CODED_RIDGE
+        wanted = times * self.protection.rows_moved * loss.row * deviation / self.loss_epsilon
         if self.ridge is not None:
             wanted = self.ridge
         return _next_power_of_two(max(least, wanted))

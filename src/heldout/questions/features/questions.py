@@ -15,7 +15,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure, Release
 from heldout.kernel.door import Drawn, Request, Staged
 from heldout.questions import Question
-from heldout.questions.base import Exact, Number, OneOf, Text, Whole
+from heldout.questions.base import Exact, Number, OneOf, Text, Whole, Wholes
 from heldout.questions.features.plans import (
     LATEST,
     ORDER_DRAWN,
@@ -224,6 +224,11 @@ class Training(Question[ModelRelease]):
     part of the price is `split`, a half unless given. `weight` is how many features a row may set
     before their weights shrink, `ridge` the least penalty of a logistic regression, and
     `expected_rows` a public guess.
+
+    With `columns`, consecutive features describe columns, of which a row sets one feature each:
+    `columns` says how many features each column has, and `ordered` which of them are in order, as
+    the bins of a number are. A logistic regression then learns a slope (and with enough rows a
+    bend) for a column in order, instead of a weight for each bin.
     """
 
     kind = "training"
@@ -263,9 +268,22 @@ class Training(Question[ModelRelease]):
     expected_rows: Annotated[
         int | None, Whole(), "A public guess of the number of rows, where it is private."
     ] = None
+    columns: Annotated[
+        tuple[int, ...] | None, Wholes(1), "How many consecutive features describe each column."
+    ] = None
+    ordered: Annotated[
+        tuple[int, ...], Wholes(0), "Which of these columns are in order, counted from 0."
+    ] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.columns is not None and (self.selects or self.classifier != "logistic"):
+            raise ArgumentError(
+                "columns are read by a logistic regression that selects nothing first. Leave "
+                "select out and pass classifier='logistic'."
+            )
+        if self.ordered and (self.columns is None or max(self.ordered) >= len(self.columns)):
+            raise ArgumentError("ordered must name places of columns, counted from 0.")
         if self.selects:
             object.__setattr__(self, "split", selection_share(self.split, method=str(self.select)))
         elif self.split is not None:
@@ -335,6 +353,8 @@ class Training(Question[ModelRelease]):
                 "ridge": self.ridge,
                 "most_rows": about.row_bound,
                 "features_per_row": about.features_per_row,
+                "columns": self.columns,
+                "ordered": self.ordered,
             }
         plan: TrainingPlan[Any] = CLASSIFIERS[self.trained(about)](**words)
         return plan
@@ -365,6 +385,8 @@ class Training(Question[ModelRelease]):
             "features": about.features,
             "classifier": self.trained(about),
         }
+        if self.columns is not None:
+            words |= {"columns": list(self.columns), "ordered": list(self.ordered)}
         selected: SelectionPlan | None = None
         part = Fraction(0)
         if self.selects:
