@@ -171,10 +171,10 @@ def summary_curves(_: Context) -> Reproduction:
          for each, curve in zip(skews, curves.values(), strict=True)], axis=0,
     )  # fmt: skip
     curves["vertical average"] = np.mean(list(curves.values()), axis=0)
-    curves["pr.summary_curve, at prevalence 0.1"] = (
+    curves["pr.summary_curve, at 0.1"] = (
         chosen * recall / (chosen * recall + (1 - chosen) * rates)
     )
-    curves["achieved, at prevalence 0.1"] = least[chosen] + achieved * (1 - least[chosen])
+    curves["achieved, at 0.1"] = least[chosen] + achieved * (1 - least[chosen])
     found = [
         {"curve": name, "recall": float(x), "precision": float(y)}
         for name, curve in curves.items()
@@ -211,7 +211,7 @@ def summary_curves(_: Context) -> Reproduction:
             Claim(
                 "A summary curve that is right for one model at several skews",
                 "an open question (section 6.1)",
-                f"area {areas['pr.summary_curve, at prevalence 0.1']:.3f} by mean false positive "
+                f"area {areas['pr.summary_curve, at 0.1']:.3f} by mean false positive "
                 f"rates where {true:.3f} is right; {areas['achieved, at prevalence 0.1']:.3f} by "
                 f"what is achieved, {areas['vertical average']:.3f} by vertical average",
                 Verdict.OURS,
