@@ -202,7 +202,7 @@ def summary_curves(_: Context) -> Reproduction:
             "One binormal model, so that the curve at prevalence 0.1 is what a summary at 0.1 "
             f"should be: area {true:.3f}. The vertical average has "
             f"{areas['vertical average']:.3f}, the mean of what is achieved "
-            f"{areas['achieved, at prevalence 0.1']:.3f}: neither has it. Achievement itself "
+            f"{areas['achieved, at 0.1']:.3f}: neither has it. Achievement itself "
             "changes with the skew, so an average of it over skews is no property of the model. "
             "False positive rates do not change with the skew: their mean at each recall, put back "
             "at prevalence 0.1 (`pr.summary_curve`), has it.",
@@ -212,7 +212,7 @@ def summary_curves(_: Context) -> Reproduction:
                 "A summary curve that is right for one model at several skews",
                 "an open question (section 6.1)",
                 f"area {areas['pr.summary_curve, at 0.1']:.3f} by mean false positive "
-                f"rates where {true:.3f} is right; {areas['achieved, at prevalence 0.1']:.3f} by "
+                f"rates where {true:.3f} is right; {areas['achieved, at 0.1']:.3f} by "
                 f"what is achieved, {areas['vertical average']:.3f} by vertical average",
                 Verdict.OURS,
             )
