@@ -72,7 +72,7 @@ def figure_2(context: Context) -> Reproduction:
     paper=_PAPER, number="3", quick=60, title="Similarity of noisy plots to the real ideal plot"
 )
 def figure_3(context: Context) -> Reproduction:
-    """Similarities of 1,000 noisy plots a case, and how far apart they are."""
+    """Similarities of 1,000 noisy plots per case, and how far apart they are."""
     plots = context.repetitions or _PLOTS
     jobs = [
         Job(method, rows, f"{product / rows:g}", plots, _SEED)
@@ -111,7 +111,7 @@ def figure_3(context: Context) -> Reproduction:
     groups = list(dict.fromkeys(row["group"] for row in drawn))
     shown = [row for row in rows if row["n"] == _ROWS]
     return Reproduction(
-        title=f"Telling faulty from ideal data by {plots:,} noisy plots a case",
+        title=f"Telling faulty from ideal data by {plots:,} noisy plots per case",
         table=rows,
         charts=[histograms(drawn, groups=groups), separations(shown)],
         description="Similarities of noisy plots to the real ideal plot; total variation.",
@@ -138,7 +138,7 @@ def figure_4(context: Context) -> Reproduction:
     )
     leans = [_lean(fit.predicted, fit.residuals)]
     leans += [_lean(*METHODS["PriRP"](fit, each).points(_POINTS)) for each in _EPSILONS]
-    real = panel("private model, no noise in the plot", fit.predicted, fit.residuals)
+    real = panel("Private model, no noise in the plot", fit.predicted, fit.residuals)
     return Reproduction(
         title=found.title,
         table=[_exact_row("private model", fit), *found.table],
