@@ -28,7 +28,7 @@ ORDER = [
     ("heldout.testing",),
     ("heldout.intervals",),
     (  # the kit from which kinds of questions are pooled; `heldout.pool` is above them
-        *("heldout.pooling.answer", "heldout.pooling.curves", "heldout.pooling.effects"),
+        *("heldout.pooling.answer", "heldout.pooling.curves", "heldout.pooling.answer"),
         "heldout.pooling.site",
     ),
     ("heldout.questions",),

@@ -8,8 +8,7 @@ import pytest
 
 from heldout.data import sql
 from heldout.kernel import Neighbours, Protection
-from heldout.kernel.bounded_sum import BoundedSum
-from heldout.kernel.statistic import STEPS
+from heldout.kernel.statistic import STEPS, BoundedSum
 from heldout.questions.classes import CallCounts
 from heldout.questions.counts import ThresholdCounts
 

@@ -13,10 +13,9 @@ import heldout as ho
 from heldout import questions
 from heldout.data.measured import RegressionTable
 from heldout.kernel import Protection
-from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.statistic import RankedRows, RankedTable, ScoreTable
-from heldout.kernel.statistic import Statistic, compute, registered
+from heldout.kernel.statistic import BoundedSum, Statistic, compute, registered
 from heldout.questions.classes import CallCounts
 from heldout.questions.counts import ThresholdCounts
 from heldout.questions.regression.mechanisms import Axis, GridCounts

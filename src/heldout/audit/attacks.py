@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heldout.arguments import Number, OneOf, Whole, as_numbers
-from heldout.audit.result import Floats
+from heldout.audit.events import Floats
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
 

@@ -25,8 +25,7 @@ import numpy as np
 
 from heldout import questions as q
 from heldout.arguments import OneOf, shown
-from heldout.audit.events import stack
-from heldout.audit.result import Floats
+from heldout.audit.events import Floats, stack
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Release

@@ -6,9 +6,8 @@ from typing import Any
 
 from heldout.arguments import OneOf
 from heldout.data import sql, validation
-from heldout.data.description import ScoredRows
+from heldout.data.description import ScoredRows, declared_groups, kind_declared
 from heldout.data.duckdb import ArraysEngine, DuckDBEngine
-from heldout.data.groups import declared_groups, kind_declared
 from heldout.data.postgres import PostgresTable
 from heldout.data.scores import (
     FURTHEST,

@@ -11,9 +11,8 @@ import numpy as np
 from heldout.arguments import Flag, Whole, as_array, as_whole, shown
 from heldout.data import sql, validation
 from heldout.data.dataset import Dataset
-from heldout.data.description import Description
+from heldout.data.description import Description, kind_declared
 from heldout.data.engine import or_raise
-from heldout.data.groups import kind_declared
 from heldout.data.sql import Array
 from heldout.data.table import Custody, PrivateTable
 from heldout.data.validation import other_label

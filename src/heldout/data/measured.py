@@ -9,8 +9,15 @@ from typing import Any, ClassVar, Unpack
 from heldout.arguments import OneOf, Values, as_number, pair, shown
 from heldout.data import sql, validation
 from heldout.data.dataset import Dataset
-from heldout.data.description import Description, MeasuredRows, SurvivalRows, ValueRange
-from heldout.data.groups import Groups, declared_groups, kind_declared
+from heldout.data.description import (
+    Description,
+    Groups,
+    MeasuredRows,
+    SurvivalRows,
+    ValueRange,
+    declared_groups,
+    kind_declared,
+)
 from heldout.data.postgres import PostgresTable
 from heldout.data.scores import FURTHEST
 from heldout.data.table import Custody, PrivateTable

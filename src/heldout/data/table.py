@@ -9,10 +9,16 @@ from typing import Any, ClassVar, Final, Protocol, Self, TypedDict, TypeVar, run
 
 from heldout.arguments import shown
 from heldout.data import sql, validation
-from heldout.data.description import Description
+from heldout.data.description import (
+    MEMBER,
+    Description,
+    Groups,
+    chosen_groups,
+    crossed_member,
+    kind_declared,
+)
 from heldout.data.duckdb import DuckDBEngine
 from heldout.data.engine import Engine, as_numpy, name_of, open_table
-from heldout.data.groups import MEMBER, Groups, chosen_groups, crossed_member, kind_declared
 from heldout.errors import ArgumentError, BudgetMismatch, DataError, UnreadableTable
 from heldout.kernel.neighbours import Neighbours, Protection
 

@@ -246,7 +246,7 @@ def schema() -> dict[str, Any]:
 # One answer, as people and machines read it.
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
-    from heldout.intervals.areas import Look
+    from heldout.intervals.confusion import Look
 
 
 class Answer(Exported, ABC):

@@ -19,17 +19,7 @@ from heldout.data import Dataset, PrivateTable
 from heldout.data.description import Description, SurvivalRows
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
-from heldout.intervals.areas import (
-    Belief,
-    Look,
-    Scatter,
-    believe_size,
-    concordance_variance,
-    noise_interval,
-    noise_reach,
-    population_interval,
-    two_sided_p_value,
-)
+from heldout.intervals.confusion import Look
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.noise import NoiseSum
@@ -46,6 +36,16 @@ from heldout.pooling.answer import SummedPool, summed
 from heldout.questions.base import Number, Numbers, Question, Text, Whole
 from heldout.questions.groups import Divisible, group_columns, parameters_by_group
 from heldout.questions.quote import Guess
+from heldout.questions.ranking.areas import (
+    Belief,
+    Scatter,
+    believe_size,
+    concordance_variance,
+    noise_interval,
+    noise_reach,
+    population_interval,
+    two_sided_p_value,
+)
 from heldout.questions.worst_cases import (
     FLAG,
     GROUP,

@@ -28,11 +28,10 @@ from heldout.intervals.ratio import (
     mean,
     with_public_total,
 )
-from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.statistic import STEPS, Statistic, counted, tallied
+from heldout.kernel.statistic import STEPS, BoundedSum, Statistic, counted, tallied
 from heldout.pooling.answer import PooledMean, SummedPool, summed
 from heldout.questions.base import Number, Numbers, R_co, Text, Weighted, Whole, weight_parameters
 from heldout.questions.groups import Divisible, Groups_co

@@ -21,8 +21,7 @@ from pydantic import (
 
 from heldout.arguments import Values, as_number, shown
 from heldout.data.classes import ClassifiedRows, class_columns, declared_classes
-from heldout.data.description import Description, ScoredRows
-from heldout.data.groups import declared_groups
+from heldout.data.description import Description, ScoredRows, declared_groups
 from heldout.data.measured import FittedRows
 from heldout.data.scores import FURTHEST, declared_values
 from heldout.data.table import PrivateTable

@@ -37,7 +37,7 @@ from heldout.kernel.ranking.ladder import (
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
 from heldout.questions.curves.methods.counted import CountedCurves
-from heldout.questions.curves.methods.influence import CountsWithArea
+from heldout.questions.curves.methods.heldout import CountsWithArea
 from heldout.questions.curves.methods.registry import METHODS as CURVES
 from heldout.questions.curves.methods.registry import method
 from heldout.questions.curves.methods.thresholds import CrowdedCells, MedianCuts

@@ -35,8 +35,12 @@ from heldout.questions.curves.bands import (
     read_curves,
     uniform,
 )
-from heldout.questions.curves.methods.heldout import TableWithArea
-from heldout.questions.curves.methods.influence import STEPS, AreaBySum, worse_than_chance
+from heldout.questions.curves.methods.heldout import (
+    STEPS,
+    AreaBySum,
+    TableWithArea,
+    worse_than_chance,
+)
 from heldout.questions.curves.methods.published import monotone_cubic
 from heldout.questions.curves.tuned import (
     BENDS,

@@ -18,8 +18,7 @@ from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.kernel.statistic import Sealed
 from heldout.questions.base import Choice, Numbers, OneOf, Plain, Question, Section
 from heldout.questions.curves.bands import uniform
-from heldout.questions.curves.methods.heldout import TableWithArea
-from heldout.questions.curves.methods.influence import AreaBySum, Placements
+from heldout.questions.curves.methods.heldout import AreaBySum, Placements, TableWithArea
 from heldout.questions.curves.methods.registry import METHODS, CurveMethod
 from heldout.questions.curves.methods.registry import method as curve_method
 from heldout.questions.curves.release import CurvesByGroup, CurvesRelease

@@ -20,7 +20,7 @@ from heldout.intervals.noise import normal_quantile, normal_share
 from heldout.intervals.readings import Curve, grid_scores
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.questions.curves.bands import evenly_filling
-from heldout.questions.curves.methods.influence import worse_than_chance
+from heldout.questions.curves.methods.heldout import worse_than_chance
 from heldout.questions.curves.methods.published import monotone_cubic
 
 SOFTNESS: Final = 1.3  # in noise scales: nearer than that a residual counts squared, beyond plain

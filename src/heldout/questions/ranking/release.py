@@ -16,26 +16,7 @@ from heldout.arguments import visible
 from heldout.arrays import Floats
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
-from heldout.intervals.areas import (
-    Belief,
-    Influence,
-    Look,
-    Scatter,
-    area_variance,
-    belief,
-    belief_if_shown,
-    cell_shares,
-    difference_variance,
-    influence_on_area,
-    influence_on_difference,
-    influence_on_precision,
-    is_noise_within,
-    noise_interval,
-    noise_reach,
-    population_interval,
-    precision_variance,
-    two_sided_p_value,
-)
+from heldout.intervals.confusion import Look
 from heldout.intervals.measure import MOST_NOISE, Interval, Measure, Release, checked_level
 from heldout.intervals.readings import Curve
 from heldout.intervals.tuned import MISPLACED
@@ -52,6 +33,25 @@ from heldout.kernel.ranking.statistic import (
 )
 from heldout.kernel.statistic import Statistic
 from heldout.questions.curves.methods.heldout import HeldoutCurves
+from heldout.questions.ranking.areas import (
+    Belief,
+    Influence,
+    Scatter,
+    area_variance,
+    belief,
+    belief_if_shown,
+    cell_shares,
+    difference_variance,
+    influence_on_area,
+    influence_on_difference,
+    influence_on_precision,
+    is_noise_within,
+    noise_interval,
+    noise_reach,
+    population_interval,
+    precision_variance,
+    two_sided_p_value,
+)
 from heldout.questions.ranking.fitted_curve import fitted_curve
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import numpy as np
 from heldout.arrays import Floats, Ints
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
-from heldout.kernel.bounded_sum import check_resolution
 from heldout.kernel.door import Answers, Booked, Step
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Neighbours, Protection
@@ -23,7 +22,7 @@ from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.noise.selection import SparseVector
 from heldout.kernel.noise.tables.counts import ClassCounts, Tree
 from heldout.kernel.noise.tables.dawa import Dawa
-from heldout.kernel.statistic import Sealed, Statistic, tally
+from heldout.kernel.statistic import Sealed, Statistic, check_resolution, tally
 from heldout.questions.curves.methods.published import DawaChen2016
 from heldout.questions.regression.tuned import (
     LEAST_PRICE,
@@ -352,7 +351,7 @@ class CumulativeCounts:
 
     >>> from heldout.kernel import price
     >>> print(price(CumulativeCounts(cells=64, epsilon=Fraction(1, 2), moved=2).event()))
-    epsilon 1/2
+    epsilon 0.5
     """
 
     cells: int

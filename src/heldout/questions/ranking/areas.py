@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 
 from heldout.arrays import Floats
+from heldout.intervals.confusion import Look
 from heldout.intervals.readings import Curve
 from heldout.intervals.tuned import (
     CLASS_PRIOR,
@@ -230,25 +231,6 @@ class NoisyValue(Protocol):
     def value(self) -> float: ...
     @property
     def law(self) -> NoiseLaw: ...
-
-
-@dataclass(frozen=True)
-class Look:
-    """Noisy class counts that were released: positives, and negatives if rows are not public."""
-
-    counts: tuple[float, ...]
-    scale: float
-    terms: int = 1
-    """Of how many discrete Laplace draws the noise of a count is the sum, 1 or 2."""
-
-    @property
-    def spread(self) -> float:
-        """The scale of one draw that is as wide."""
-        return self.scale * math.sqrt(self.terms)
-
-    def log_likelihood(self, true: Floats, which: int) -> Floats:
-        distance = np.abs(true - self.counts[which]) / self.scale
-        return -distance if self.terms == 1 else np.log1p(distance) - distance
 
 
 @dataclass(frozen=True)
