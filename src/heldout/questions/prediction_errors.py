@@ -15,11 +15,10 @@ from heldout.data.sql import double, held_to
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.ratio import Ratio, noisy_sums, share_of
-from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.door import Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.statistic import Statistic
+from heldout.kernel.statistic import BoundedSum, Statistic
 from heldout.questions.base import Number, OneOf, Question, Text
 from heldout.questions.quote import Guess, typical_sums
 from heldout.questions.values import value_pair
