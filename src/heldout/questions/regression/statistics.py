@@ -283,12 +283,10 @@ class PowerSums(Statistic[Ints]):
     @classmethod
     def examples(cls, protection: Protection) -> list[Statistic[Any]]:
         rest = not protection.row_count_is_public
+        summed = [(powers, 1) for powers in LADDERS] + [(1, 2), (1, 4)]
         return [
-            cls(column="score", bounds=(0.0, 1.0), powers=powers, with_rest=rest)
-            for powers in LADDERS
-        ] + [
-            cls(column="score", bounds=(0.0, 1.0), powers=1, power=power, with_rest=rest)
-            for power in (2, 4)
+            cls(column="score", bounds=(0.0, 1.0), powers=powers, power=power, with_rest=rest)
+            for powers, power in summed
         ]
 
 
