@@ -163,7 +163,8 @@ class _Ranking(Question[R_co]):
     @property
     def _may_count(self) -> bool:
         """Return whether counts by score may be drawn where a class is small."""
-        return self.adapts and self.rules > 3 and self.method == DEFAULT
+        default = self.method == DEFAULT and getattr(self, "delta", None) is None
+        return self.adapts and self.rules > 3 and default
 
     @property
     def _ranked(self) -> str:
@@ -660,23 +661,23 @@ def _as_drawn(pair: Pair, answer: Any) -> list[float]:
 
 
 def _few_numbers(release: RankingRelease) -> list[float]:
-    found = release._as_drawn
-    assert isinstance(found, ValueOrTable)
-    looks = [*found.first_counts, *(found.second_counts or found.first_counts)]
-    if found.table is None:
-        assert found.value is not None
-        own = found.value.second_counts or found.value.first_counts
+    drawn = release._as_drawn
+    assert isinstance(drawn, ValueOrTable)
+    looks = [*drawn.first_counts, *(drawn.second_counts or drawn.first_counts)]
+    if drawn.table is None:
+        assert drawn.value is not None
+        own = drawn.value.second_counts or drawn.value.first_counts
         counts = np.zeros((2, len(_PLACES) + 1))
-        drawn = [found.value.unclamped, float(own[0])]
+        numbers = [drawn.value.unclamped, float(own[0])]
     else:
-        edges = found.table.edges / found.table.edges[-1]
+        edges = drawn.table.edges / drawn.table.edges[-1]
         above = (
             np.append(np.cumsum(part[::-1])[::-1], 0)
-            for part in (found.table.negatives, found.table.positives)
+            for part in (drawn.table.negatives, drawn.table.positives)
         )
         counts = np.array([np.interp([0.0, *_PLACES], edges, part) for part in above])
-        drawn = [0.0, 0.0]
-    return [*map(float, looks), *drawn, *counts.ravel().tolist()]
+        numbers = [0.0, 0.0]
+    return [*map(float, looks), *numbers, *counts.ravel().tolist()]
 
 
 def worst_areas() -> tuple[Pair, ...]:

@@ -240,16 +240,16 @@ class RankingRelease(Release):
         super().__init__(drawn)
         stages, values = drawn.request.reading, drawn.values
         answers: dict[str, Any] = dict(values) if isinstance(values, Mapping) else {"value": values}
-        found = answers["value"]
-        self._as_drawn: RankingDraw | ValueOrTable = found
+        first = answers["value"]
+        self._as_drawn: RankingDraw | ValueOrTable = first
         self.draw: RankingDraw | None
         """The value as drawn, with the law of its noise; None if counts by score were drawn."""
-        if isinstance(found, ValueOrTable):
-            self.draw, self._others = found.value, tuple(found.looks)
-            answers["value"] = found.value
+        if isinstance(first, ValueOrTable):
+            self.draw, self._others = first.value, tuple(first.looks)
+            answers["value"] = first.value
         else:
-            assert isinstance(found, RankingDraw)
-            self.draw = found
+            assert isinstance(first, RankingDraw)
+            self.draw = first
         self._stages, self._answers = stages, answers
 
     @property
@@ -267,13 +267,13 @@ class RankingRelease(Release):
         """The noisy counts by score, as curves are read off them."""
         from heldout.questions.curves.release import CurvesRelease
 
-        found = self._as_drawn
-        assert isinstance(found, ValueOrTable)
-        assert found.table is not None
-        mechanism = found.mechanism.counted(found.first_counts, found.second_counts)
-        statistic = ScoreTable(score_range=found.mechanism.score_range)
+        drawn = self._as_drawn
+        assert isinstance(drawn, ValueOrTable)
+        assert drawn.table is not None
+        mechanism = drawn.mechanism.counted(drawn.first_counts, drawn.second_counts)
+        statistic = ScoreTable(score_range=drawn.mechanism.score_range)
         asked = Request("curves", statistic, mechanism, {})
-        return CurvesRelease(replace(self._drawn, request=asked, values=found.table))
+        return CurvesRelease(replace(self._drawn, request=asked, values=drawn.table))
 
     def _counted(self, name: str) -> Measure:
         """Return what is read off a curve; where a class hardly shows, off the counts as they are.
