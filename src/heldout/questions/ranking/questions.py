@@ -10,8 +10,8 @@ import numpy as np
 
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
-from heldout.intervals.curve import grid_point
 from heldout.intervals.groups import ByGroup
+from heldout.intervals.readings import grid_point
 from heldout.kernel.door import Drawn, Request, Staged
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.ranking.mechanism import METHODS, RankingDraw

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from heldout.arrays import Floats
-from heldout.intervals.areas import Look
+from heldout.intervals.confusion import Look
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
