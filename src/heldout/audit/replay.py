@@ -27,9 +27,8 @@ from heldout import questions as q
 from heldout.audit.log_ratios import loss_of
 from heldout.audit.subjects import EVERYTHING
 from heldout.audit.tables import (
-    ADD_REMOVE,
     ENTRANCES,
-    REPLACE_ONE,
+    LABEL,
     Entrance,
     Neighbourhood,
     Row,
@@ -40,6 +39,7 @@ from heldout.audit.tape import PathsPart, Tape
 from heldout.data.description import Description
 from heldout.errors import ArgumentError, DataError, HeldoutError
 from heldout.kernel.loss import Loss
+from heldout.kernel.neighbours import Neighbours
 from heldout.questions import Question
 from heldout.questions.session import PrivateSession
 from heldout.questions.worst_cases import MADE_UP, MadeUpRows
@@ -51,7 +51,7 @@ TOLERANCE: Final = 1e-6
 """Of the claim: ratios of ladders and comparisons are computed in doubles."""
 OWN: Final = ("receipt", "time", "account", "ledger", "hash", "previous", "sequence", "signature")
 """What two bookings of the same question never share."""
-RELATIONS: Final = (REPLACE_ONE, ADD_REMOVE)
+RELATIONS: Final = tuple(str(relation) for relation in Neighbours)
 BY_ROW, BY_UNIT = "none", "up to 3 rows"
 MOST: Final = 3
 """Rows of one unit that count, at most; pairs have 1, 2 or 3."""
@@ -325,7 +325,8 @@ noise is recorded. Then it is asked of a neighbour with the same outputs forced.
 shapes, order and number of the draws, and everything that is released, must be equal: a difference
 is a leak without a bound and is shown as a ratio of infinity. The loss of all draws together, over
 the price, is the *ratio*; more than 1 would be a broken promise. Neighbours differ in one row, or
-in one unit of up to 3 counted rows (and up to 5 in the table), with ties, cells at the edges of
+in one unit of up to 3 counted rows (and up to 5 in the table); under the relation `label` in the
+outcomes of these alone. There are ties, cells at the edges of
 bins and missing cells; where the storage does not declare types, one person's cells may have other
 encodings (1, 1.0, True, Decimal("1.0"), "1"). In parentheses: pairs. How it is done:
 [security](security.md#the-audit).
@@ -442,6 +443,7 @@ class _Corner:
             mixed=random.random() < self.mixed,
             keyed=entrance.keyed or random.random() < 0.3,
             typed=entrance.typed,
+            outcome=self.made_up.outcome,
         )
         with connections.lent():
             session = self._open(around, around.rows, turn)
@@ -529,6 +531,7 @@ def replay_all(
             if not rows or description.__name__ in rows
             for entrance in there
             for relation in RELATIONS
+            if relation != LABEL or MADE_UP[description].outcome
             for unit in (BY_ROW, BY_UNIT)
         ]
         while waiting and time.time() < until:

@@ -50,6 +50,10 @@ class MeasuredDataset(Dataset):
         PrivateTable.__init__(self, rows, **custody)
 
     _validate, _fetch = PrivateTable._validate, PrivateTable._fetch
+    of_outcome: ClassVar[tuple[str, ...]] = ()
+
+    def _outcome(self) -> tuple[str, ...]:
+        return ()
 
     def _exposed(self) -> dict[str, str]:
         self._require(*self.values)

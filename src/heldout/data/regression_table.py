@@ -103,6 +103,11 @@ class RegressionTable(PrivateTable):
         self.predicted: str | None = predicted
         super().__init__(table, **custody)
 
+    of_outcome = ("observed", "residual")
+
+    def _outcome(self) -> tuple[str, ...]:
+        return (self.observed,)
+
     def _exposed(self) -> dict[str, str]:
         observed, predicted = self._number(self.observed), self._prediction()
         if self.bounds is not None:

@@ -9,6 +9,7 @@ from heldout.data.measured import MeasuredDataset
 from heldout.data.scores import FURTHEST
 from heldout.data.table import Custody
 from heldout.data.validation import other_label
+from heldout.errors import ArgumentError
 
 
 class SurvivalDataset(MeasuredDataset):
@@ -56,6 +57,16 @@ class SurvivalDataset(MeasuredDataset):
             query=query,
             **custody,
         )
+
+    of_outcome: ClassVar[tuple[str, ...]] = ("time", "event")
+
+    def _outcome(self) -> tuple[str, ...]:
+        if self.values:
+            raise ArgumentError(
+                "values must be left out with neighbours='label': time and event are the outcome, "
+                "and all else is public. Declare the values by themselves."
+            )
+        return (self.time, self.event)
 
     @property
     def _own(self) -> list[str]:

@@ -442,4 +442,5 @@ declare_rows(
         most_rows=100,
         name="made up",
     ),
+    outcome=("y",),
 )
