@@ -84,6 +84,7 @@ def test_label_neighbours_differ_in_the_outcome_of_at_most_k_rows(rows: Any, mos
         {"label": "y", "score": "p", "weight": "y", "largest_weight": 1},
         {"label": "y", "classes": [0, 1], "prediction": "y"},
         {"time": "t", "event": "y", "score": "t"},
+        {"time": "t", "event": "y", "values": {"t": (0, 9)}},
     ],
 )
 def test_an_outcome_that_is_also_something_public_is_refused(declared: dict[str, Any]) -> None:
@@ -92,12 +93,8 @@ def test_an_outcome_that_is_also_something_public_is_refused(declared: dict[str,
 
 
 def test_rows_without_an_outcome_are_refused() -> None:
-    for declared in (
-        {"values": {"p": (0, 1)}},
-        {"time": "t", "event": "y", "values": {"p": (0, 1)}},
-    ):
-        with pytest.raises(ArgumentError, match="neighbours"):
-            ho.Dataset(ROWS, neighbours="label", **declared)
+    with pytest.raises(ArgumentError, match="they declare none"):
+        ho.Dataset(ROWS, values={"p": (0, 1)}, neighbours="label")
     with pytest.raises(ArgumentError, match="only secret"):
         ho.regression.RegressionTable(
             ROWS, observed="p", coefficients={"p": 1.0}, neighbours="label"

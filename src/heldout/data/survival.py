@@ -9,7 +9,6 @@ from heldout.data.measured import MeasuredDataset
 from heldout.data.scores import FURTHEST
 from heldout.data.table import Custody
 from heldout.data.validation import other_label
-from heldout.errors import ArgumentError
 
 
 class SurvivalDataset(MeasuredDataset):
@@ -61,11 +60,7 @@ class SurvivalDataset(MeasuredDataset):
     of_outcome: ClassVar[tuple[str, ...]] = ("time", "event")
 
     def _outcome(self) -> tuple[str, ...]:
-        if self.values:
-            raise ArgumentError(
-                "values must be left out with neighbours='label': time and event are the outcome, "
-                "and all else is public. Declare the values by themselves."
-            )
+        # Values, such as a predicted share of survivors, are public then.
         return (self.time, self.event)
 
     @property

@@ -104,7 +104,7 @@ class PrivateTable(ABC):
         if self._limit is not None and self._exposed_columns:
             self._bound(self._limit, rows)
             if self.protection.row_count_is_public:  # which rows count depends on keys alone
-                counted = PrivateTable._fetch(self, "SELECT count(*) AS n\nFROM evaluated")
+                counted = self._engine.fetch(self.statement("SELECT count(*) AS n\nFROM evaluated"))
                 rows = int(counted["n"][0])
         # Where the number of rows is private not even this object keeps it.
         self.public_rows = rows if self.protection.row_count_is_public else None

@@ -25,7 +25,7 @@ from heldout.intervals.ratio import NoisyCounts, with_public_total
 from heldout.intervals.release import Release
 from heldout.intervals.survival import SurvivalCurve, cell_sums
 from heldout.kernel.door import Drawn, Request
-from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.statistic import Statistic, tallied
 from heldout.pooling.answer import SummedPool, summed
@@ -703,9 +703,7 @@ def survival_cases(**fields: Any) -> tuple[WorstCase, ...]:
 
 def _open_survival(content: Any, **options: Any) -> Dataset:
     columns: dict[str, Any] = {"time": "t", "event": "e", "score": "p", "groups": GROUPS}
-    if options.get("neighbours") != Neighbours.LABEL:
-        columns["values"] = {"a": (0, 1)}
-    return Dataset(content, **columns, name="made up", **options)
+    return Dataset(content, **columns, values={"a": (0, 1)}, name="made up", **options)
 
 
 declare_rows(

@@ -19,7 +19,7 @@ from heldout.kernel.statistic import Sealed
 from heldout.questions.base import Choice, Numbers, OneOf, Plain, Question, Section
 from heldout.questions.curves.draws import uniform
 from heldout.questions.curves.methods.heldout import TableWithArea
-from heldout.questions.curves.methods.influence import AreaBySum, Placements
+from heldout.questions.curves.methods.influence import AreaBySum, Placements, RankSum
 from heldout.questions.curves.methods.registry import METHODS, CurveMethod
 from heldout.questions.curves.methods.registry import method as curve_method
 from heldout.questions.curves.release import CurvesByGroup, CurvesRelease
@@ -84,6 +84,7 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         NoisyTable,
         TableWithArea,
         AreaBySum,
+        RankSum,
         ClassCounts,
         Placements,
     )

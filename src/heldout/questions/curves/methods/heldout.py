@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.arguments.rules import Whole
-from heldout.arrays import Ints
+from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.loss import Rational, exact
@@ -21,7 +21,12 @@ from heldout.kernel.noise.tables.table import NoisyTable, independent_noise
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods.cuts import CrowdedCells, MedianCuts, public_edges
-from heldout.questions.curves.methods.influence import AreaBySum, CountsWithArea, Placements
+from heldout.questions.curves.methods.influence import (
+    AreaBySum,
+    CountsWithArea,
+    Placements,
+    RankSum,
+)
 
 __all__ = ["HeldoutCurves", "NamedCounts", "TableWithArea", "build"]
 
@@ -56,6 +61,8 @@ class NamedCounts:
     """Shape (2, edges + 1): of the negatives, of the positives."""
     scale: Fraction
     """Independent discrete Laplace of this scale in each."""
+    tied: bool = False
+    """Whether the noises of both classes are each other's opposites: totals are public."""
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -63,6 +70,7 @@ class NamedCounts:
             "negatives": self.counts[0].tolist(),
             "positives": self.counts[1].tolist(),
             "scale": str(self.scale),
+            **({"tied": True} if self.tied else {}),
         }
 
 
@@ -70,7 +78,7 @@ class NamedCounts:
 class TableWithArea(NoisyTable):
     """A noisy table, and beside it what else was released of the same rows."""
 
-    area: RankingDraw | AreaBySum | None
+    area: RankingDraw | AreaBySum | RankSum | None
     """Of the ROC curve; None if no share of epsilon buys it. In a report, and in older
     releases, it is a draw of its own."""
     named: NamedCounts | None = None
@@ -82,6 +90,13 @@ class TableWithArea(NoisyTable):
     """Grid points: of each bin between cuts the cell that was drawn as its most crowded one."""
     values: Ints | None = None
     """Grid points of declared scores, if any are: a bin's rows are then all at one of them."""
+    parts: Ints | None = None
+    """Where only outcomes are secret: edges of smaller bins, whose rows are public."""
+    part_rows: Ints | None = None
+    """Without noise, of both classes together."""
+    tied_scales: Floats | None = None
+    """The scale of each bin's noise, which adds to the positives what it takes from the negatives;
+    `noise` has what independent noises would need to be as wide, whatever is read off them."""
 
     @property
     def beside(self) -> tuple[NamedCounts, ...]:
@@ -92,7 +107,13 @@ class TableWithArea(NoisyTable):
         more = {"named": self.named, "first": self.first}
         beside = {name: part.as_dict() for name, part in more.items() if part is not None}
         area = None if self.area is None else self.area.as_dict()
-        places = {"cuts": self.cuts, "heaps": self.heaps, "values": self.values}
+        places = {
+            "cuts": self.cuts,
+            "heaps": self.heaps,
+            "values": self.values,
+            "parts": self.parts,
+            "part_rows": self.part_rows,
+        }
         chosen = {name: points.tolist() for name, points in places.items() if points is not None}
         return {**super().as_dict(), "area": area, **beside, **chosen}
 

@@ -19,7 +19,7 @@ from heldout.kernel.noise.mechanism import Primitive
 from heldout.kernel.noise.tables.table import TableNoise, noise_of
 from heldout.kernel.statistic import Sealed
 
-__all__ = ["AreaBySum", "CountsWithArea", "Placements", "worse_than_chance"]
+__all__ = ["AreaBySum", "CountsWithArea", "Placements", "RankSum", "worse_than_chance"]
 
 STEPS: Final = 2**20
 """Of the largest influence there can be: influences are whole numbers of them."""
@@ -125,6 +125,18 @@ class AreaBySum:
 
     def as_dict(self) -> dict[str, Any]:
         return {"unclamped": self.value, "scale": self.scale}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RankSum:
+    """A noisy sum, over the positives, of twice their rank counted from the middle."""
+
+    noisy: int
+    noise_scale: Fraction
+    """Discrete Laplace."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"rank_sum": self.noisy, "scale": str(self.noise_scale)}
 
 
 @dataclass(frozen=True, kw_only=True)
