@@ -27,7 +27,7 @@ from benchmarks import beside as alternatives
 from benchmarks import roc_error
 from benchmarks.figure import Rows
 from benchmarks.populations import Population, from_data, made_up
-from heldout.kernel.ranking.values import area, average_precision
+from heldout.kernel.ranking.sensitivity import area, average_precision
 from heldout.regression import metrics as regression_metrics
 
 NORMAL = 1.959964

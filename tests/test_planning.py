@@ -13,7 +13,7 @@ from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError
 from heldout.intervals import registered
 from heldout.kernel import Protection
-from heldout.kernel.ranking.laws import error_quantile
+from heldout.kernel.ranking.ladder import error_quantile
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.planning import _rounded_up, canonical_metric, decimal, metrics, plan
 

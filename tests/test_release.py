@@ -11,8 +11,7 @@ import pytest
 
 import heldout as ho
 from heldout.errors import AnswerLost, BudgetExceeded
-from heldout.intervals.measure import Measure
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Measure, Release
 from heldout.kernel import Ledger
 from heldout.kernel.noise import DiscreteLaplace
 

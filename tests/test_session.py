@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch, HeldoutError, PrivacyError
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Release
 
 ROWS = {"y": [1, 0] * 20, "p": [0.75, 0.25] * 20}
 

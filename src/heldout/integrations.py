@@ -12,7 +12,7 @@ from typing import Any
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError, MissingDependency
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Release
 
 __all__ = ["log_to_mlflow", "registry_entry"]
 

@@ -16,9 +16,8 @@ import heldout as ho
 from heldout.data import sql
 from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection
-from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.statistic import STEPS, Statistic, compute
+from heldout.kernel.statistic import STEPS, BoundedSum, Statistic, compute
 from heldout.questions.classes import CallCounts
 from heldout.questions.counts import ThresholdCounts
 

@@ -18,7 +18,6 @@ from heldout import questions as q
 from heldout.data import sql
 from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection, price
-from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.door import Request
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.disjoint import EachGroup
@@ -31,10 +30,10 @@ from heldout.kernel.ranking.statistic import (
     ScoreTable,
     ScoreTables,
 )
-from heldout.kernel.statistic import Statistic, compute
+from heldout.kernel.statistic import BoundedSum, Statistic, compute
 from heldout.questions.counts import ThresholdCounts
 from heldout.questions.groups import Divisible
-from heldout.questions.regression.statistics import Axis, GridCounts, PowerSums, RowCount
+from heldout.questions.regression.mechanisms import Axis, GridCounts, PowerSums, RowCount
 
 GROUPS = 3
 KINDS = list(itertools.product(range(GROUPS), (0, 1), (0.0, 1.0)))

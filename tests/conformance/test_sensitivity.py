@@ -22,7 +22,6 @@ import heldout as ho
 from heldout import kernel, questions
 from heldout.data import sql
 from heldout.kernel import Neighbours, Protection
-from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.statistic import (
     METRICS,
@@ -33,7 +32,7 @@ from heldout.kernel.ranking.statistic import (
     ScoreTable,
     TiedPairs,
 )
-from heldout.kernel.statistic import Statistic, compute, registered
+from heldout.kernel.statistic import BoundedSum, Statistic, compute, registered
 from heldout.questions.counts import ThresholdCounts
 
 for _room in (kernel, questions):  # statistics live in the kernel and in families

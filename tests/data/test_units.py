@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import heldout as ho
-from heldout.data import bounding, duckdb, sql
+from heldout.data import duckdb, sql
+from heldout.data import table as bounding
 from heldout.data.duckdb import open_local
 
 

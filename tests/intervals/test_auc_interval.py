@@ -10,9 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heldout.intervals.areas import (
+from heldout.intervals.confusion import Look
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise.exact import LATTICE
+from heldout.kernel.ranking.ladder import NoiseLaw, error_quantile
+from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
+from heldout.kernel.ranking.sensitivity import area, average_precision, difference
+from heldout.questions.ranking.areas import (
     Belief,
-    Look,
     belief,
     belief_if_shown,
     is_plausible,
@@ -21,11 +26,6 @@ from heldout.intervals.areas import (
     population_interval,
     two_sided_p_value,
 )
-from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking.laws import NoiseLaw, error_quantile
-from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
-from heldout.kernel.ranking.values import area, average_precision, difference
 
 REPLACE = Protection(neighbours="replace-one")
 NORMAL = NormalDist()

@@ -5,6 +5,7 @@ with more rows than count, other people's rows between theirs, and the same valu
 encodings (1, 1.0, True, Decimal("1.0"), "1").
 """
 
+import atexit
 import csv
 import itertools
 import os
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -23,6 +25,7 @@ from heldout.questions.worst_cases import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import SparkSession
 
 REPLACE_ONE, ADD_REMOVE, LABEL = (str(relation) for relation in Neighbours)
 WHO, KEY = "who", "row"
@@ -279,8 +282,6 @@ class Entrance:
     """Rows have no order there, so that they need a key."""
     typed: bool = False
     """The storage declares the types, which are the same for both neighbours."""
-    slow: int = 1
-    """A pair takes so many times as long as through another entrance: there are fewer."""
 
 
 def _cells(rows: list[Row], columns: Columns) -> dict[str, list[Any]]:
@@ -457,8 +458,8 @@ def open_entrances(names: Sequence[str] = ENTRANCES) -> Iterator[list[Entrance]]
             place = stack.enter_context(_postgres(address))
             there.append(Entrance("PostgreSQL", _store_postgres, place, keyed=True, typed=True))
         if "Spark" in names and os.environ.get("HELDOUT_TEST_SPARK"):
-            session = stack.enter_context(_spark())
-            there.append(Entrance("Spark", _store_spark, session, True, typed=True, slow=100))
+            session = _spark()
+            there.append(Entrance("Spark", _store_spark, session, keyed=True, typed=True))
         yield there
 
 
@@ -476,22 +477,30 @@ def _postgres(address: str) -> Iterator[tuple[object, str, str]]:
             connection.execute(f"DROP SCHEMA {schema} CASCADE")
 
 
-@contextmanager
-def _spark() -> Iterator[object]:
+@cache
+def _spark() -> "SparkSession":
+    """Return a session that lasts as long as the process: to start one takes longer than a table.
+
+    Tables are so short that planning takes nearly all of the time. What makes long queries quick
+    (compiled code, plans that adapt) makes these slow.
+    """
     from pyspark.sql import SparkSession
 
     settings = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "1",
+        "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     builder = SparkSession.builder.master("local[1]").appName("heldout")
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+    atexit.register(session.stop)
+    return session

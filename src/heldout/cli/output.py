@@ -34,8 +34,7 @@ from heldout.errors import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from heldout.intervals.measure import Measure
-    from heldout.intervals.release import Release
+    from heldout.intervals.measure import Measure, Release
     from heldout.kernel import Loss
     from heldout.questions.report import Report
 

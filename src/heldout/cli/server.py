@@ -485,7 +485,7 @@ def _print_subject(genuine: "Genuine", model: Path | None) -> None:
 def _end_of_ledger(address: str, token_file: Path, genuine: "Genuine") -> int:
     """Return where the server's ledger ends, if it holds the booking and was not put back."""
     from heldout.cli.frame import open_server
-    from heldout.client.server import not_put_back
+    from heldout.client import not_put_back
 
     server, receipt = open_server(address, token_file), genuine.answered.receipt
     now = server.head()

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from heldout.arguments.rules import OneOf
+from heldout.arguments import OneOf
 from heldout.data import sql, validation
-from heldout.data.description import ScoredRows
+from heldout.data.description import ScoredRows, declared_groups, kind_declared
 from heldout.data.duckdb import ArraysEngine, DuckDBEngine
-from heldout.data.groups import declared_groups, kind_declared
 from heldout.data.postgres import PostgresTable
 from heldout.data.scores import (
     FURTHEST,
@@ -112,7 +111,7 @@ class Dataset(PrivateTable):
         if cls is Dataset and classes is not None:
             from heldout.data.classes import ClassifiedDataset as cls
         elif cls is Dataset and label is None and declared.get("time") is not None:
-            from heldout.data.survival import SurvivalDataset as cls
+            from heldout.data.measured import SurvivalDataset as cls
         elif cls is Dataset and label is None and declared.get("values") is not None:
             from heldout.data.measured import MeasuredDataset as cls
         return object.__new__(cls)

@@ -1,6 +1,7 @@
 """The confusion matrix as released, and the ratios that people read off it."""
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
@@ -11,9 +12,8 @@ from heldout.arguments import as_number
 from heldout.arrays import Floats, Ints
 from heldout.drawing.words import grid, half_width
 from heldout.errors import ArgumentError
-from heldout.intervals.areas import Look
 from heldout.intervals.joint import Joint, simplex, whole_numbers
-from heldout.intervals.measure import Interval, Measure
+from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.ratio import NoisyCounts, Ratio, Squares, with_public_total
 from heldout.intervals.readings import (
     CELLS,
@@ -27,7 +27,6 @@ from heldout.intervals.readings import (
     range_of_costs,
     registered,
 )
-from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.tied import TiedLaplace
@@ -35,6 +34,25 @@ from heldout.kernel.statistic import STEPS
 
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
+
+
+@dataclass(frozen=True)
+class Look:
+    """Noisy class counts that were released: positives, and negatives if rows are not public."""
+
+    counts: tuple[float, ...]
+    scale: float
+    terms: int = 1
+    """Of how many discrete Laplace draws the noise of a count is the sum, 1 or 2."""
+
+    @property
+    def spread(self) -> float:
+        """The scale of one draw that is as wide."""
+        return self.scale * math.sqrt(self.terms)
+
+    def log_likelihood(self, true: Floats, which: int) -> Floats:
+        distance = np.abs(true - self.counts[which]) / self.scale
+        return -distance if self.terms == 1 else np.log1p(distance) - distance
 
 
 class NoisyConfusion(ConfusionReadings):

@@ -334,6 +334,12 @@ def _objective_perturbation(*, epsilon: Fraction) -> Loss:
     return Loss.pure(epsilon)
 
 
+@_priced("declared", 1, epsilon=_positive)
+def _declared(*, epsilon: Fraction) -> Loss:
+    """Code from outside: the price is on its own word."""
+    return Loss.pure(epsilon)
+
+
 @_priced("covered", 1, entry=_count)
 def _covered(*, entry: int) -> Loss:
     """An answer that an earlier entry paid for in full, such as one of a board below its bar."""

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from heldout.arguments import shown
-from heldout.arguments.rules import Whole
+from heldout.arguments import Whole, shown
 from heldout.errors import ArgumentError
 from heldout.kernel.loss import Loss
 

@@ -20,8 +20,7 @@ from heldout.errors import ArgumentError, EmptyTable, ScoringFailed, UnreadableT
 from heldout.models.calls import Array
 from heldout.models.isolate import START, Lost, Scorer, check_sandbox
 from heldout.models.keeper import TEXT, Field, Task, keep
-from heldout.models.linear import LinearModel
-from heldout.models.model import MEMORY, Model
+from heldout.models.model import MEMORY, LinearModel, Model
 
 if TYPE_CHECKING:
     import pyarrow

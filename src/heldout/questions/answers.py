@@ -216,7 +216,7 @@ def _whole(made: Any) -> bool:
     """Return whether its parts have the sizes that its mechanism gives them."""
     from heldout.kernel.noise.tables.table import NoisyTable
     from heldout.kernel.ranking.mechanism import RankingDraw
-    from heldout.questions.curves.methods.influence import Placements
+    from heldout.questions.curves.methods.heldout import Placements
 
     if isinstance(made, RankingDraw):
         mechanism, first = made.mechanism, made.first_counts

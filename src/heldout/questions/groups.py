@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, 
 
 import numpy as np
 
-from heldout.arguments.rules import Columns
+from heldout.arguments import Columns
 from heldout.data.description import Description
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
@@ -28,7 +28,7 @@ from heldout.questions.base import BY_HELP, FormField, Question, R_co
 from heldout.questions.quote import Guess
 
 if TYPE_CHECKING:
-    from heldout.intervals.release import Release
+    from heldout.intervals.measure import Release
 
 Groups_co = TypeVar("Groups_co", bound="ByGroup[Release]", covariant=True)
 AboutRows = TypeVar("AboutRows", bound=Description)

@@ -10,9 +10,8 @@ from heldout.arrays import Ints
 from heldout.data.description import Description, ScoredRows
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
-from heldout.intervals.bounded_mean import list_sums, mean, share_of
-from heldout.intervals.measure import Measure
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Measure, Release
+from heldout.intervals.ratio import list_sums, mean, share_of
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace

@@ -18,10 +18,10 @@ from heldout.questions.groups import Divisible
 from heldout.questions.quote import booked_together
 
 if TYPE_CHECKING:
-    from heldout.intervals.bounded_mean import MeanRelease
     from heldout.intervals.confusion import ConfusionRelease
     from heldout.intervals.groups import ByGroup, DecisionsByGroup
-    from heldout.intervals.release import Release
+    from heldout.intervals.measure import Release
+    from heldout.intervals.ratio import MeanRelease
     from heldout.questions.answers import Answered
     from heldout.questions.classes import RankRelease
     from heldout.questions.curves.release import CurvesByGroup, CurvesRelease

@@ -13,7 +13,7 @@ import numpy as np
 from heldout.data import Dataset, PrivateTable
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description, ScoredRows
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Release
 
 LOW, HIGH = 0.05, 0.95
 REMOVE: Final[Mapping[str, Any]] = {"neighbours": "add-remove"}

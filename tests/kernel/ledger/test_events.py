@@ -53,6 +53,7 @@ GOLDEN = {
     '{"kind":"covered","parameters":{"entry":"7"},"version":1}': "epsilon 0",
     '{"kind":"sparse-vector","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
     '{"kind":"objective-perturbation","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
+    '{"kind":"declared","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
     composed(LAPLACE, EXPONENTIAL): "epsilon 9/20",
     composed(LAPLACE, APPROXIMATE): "epsilon 7/10, delta 1/1000000",
     composed(EXPONENTIAL, GAUSSIAN): "rho 5/32",

@@ -12,6 +12,7 @@ import pytest
 import heldout.kernel
 import heldout.questions
 from heldout.kernel import Loss, Protection, price
+from heldout.kernel.noise.declared import DeclaredFit
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.disjoint import Disjoint, EachGroup
 from heldout.kernel.noise.mechanism import Primitive
@@ -27,15 +28,20 @@ from heldout.kernel.noise.selection import (
 from heldout.kernel.noise.tied import TiedLaplace
 from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.ranking.concordance import ConcordanceMechanism
-from heldout.kernel.ranking.ladder import PiecewiseLaplace
-from heldout.kernel.ranking.laws import Cauchy, CauchyBoyd2015, LaplaceBoyd2015, PolynomialTail
+from heldout.kernel.ranking.ladder import (
+    Cauchy,
+    CauchyBoyd2015,
+    LaplaceBoyd2015,
+    PiecewiseLaplace,
+    PolynomialTail,
+)
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
 from heldout.questions.curves.methods.counted import CountedCurves
-from heldout.questions.curves.methods.cuts import CrowdedCells, MedianCuts
-from heldout.questions.curves.methods.influence import CountsWithArea
+from heldout.questions.curves.methods.heldout import CountsWithArea
 from heldout.questions.curves.methods.registry import METHODS as CURVES
 from heldout.questions.curves.methods.registry import method
+from heldout.questions.curves.methods.thresholds import CrowdedCells, MedianCuts
 from heldout.questions.regression.mechanisms import (
     BoundSearch,
     BoundSearchAsPrinted,
@@ -134,12 +140,13 @@ CLAIMS: list[tuple[Any, Loss]] = [
         (
             ObjectivePerturbation(
                 THIRD, moved=1, rows_per_unit=1, row=6, square=6, dimension=10, ridge=F(64),
-                step=F(1, 2**20), slack=11, even=even,
+                step=F(1, 2**20), slack=11, even=even, groups=groups,
             ),
             Loss.pure(THIRD),
         )
-        for even in (False, True)
+        for even, groups in ((False, None), (True, None), (False, (3, 7)))
     ),
+    (DeclaredFit(THIRD, print), Loss.pure(THIRD)),
     *((method(name, epsilon=THIRD, **CURVE), Loss.pure(THIRD)) for name in CURVES),
 ]  # fmt: skip
 

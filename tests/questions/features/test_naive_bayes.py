@@ -16,13 +16,15 @@ from heldout.features import FeatureMatrix, HashedText, PrivateNaiveBayes, selec
 from heldout.kernel import Budget, price
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.selection import PermuteAndFlip
-from heldout.questions.features.budget import features_to_take, selection_share, shares_for
 from heldout.questions.features.plans import (
     STEP,
     Cuts,
     NaiveBayesPlan,
     Stages,
+    features_to_take,
     log_odds,
+    selection_share,
+    shares_for,
     size_units,
 )
 from heldout.questions.features.statistics import (

@@ -11,13 +11,8 @@ import heldout as ho
 from heldout.data.feature_matrix import FeatureMatrix
 from heldout.errors import ArgumentError, BudgetExceeded, NotPrivate
 from heldout.kernel import Budget, Ledger, price
-from heldout.questions.features.selection import (
-    BASELINES,
-    METHODS,
-    clusters,
-    plan_selection,
-)
-from heldout.questions.features.selector import select_from
+from heldout.questions.features.estimators import select_from
+from heldout.questions.features.selection import BASELINES, METHODS, clusters, plan_selection
 from heldout.questions.features.statistics import SCORES, FeatureCounts, FeatureScores
 from heldout.questions.features.tuned import SPURIOUS
 from heldout.questions.session import PrivateSession
@@ -229,6 +224,6 @@ def test_labels_and_units_go_with_arrays_and_not_with_a_matrix() -> None:
 
 
 def test_selection_is_a_name_that_can_be_called_whatever_was_imported_before() -> None:
-    import heldout.questions.features.selector  # noqa: F401
+    import heldout.questions.features.selection  # noqa: F401
 
     assert callable(ho.features.select)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.arguments.rules import Share
+from heldout.arguments import Share
 from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from heldout.arguments.rules import OneOf
+from heldout.arguments import OneOf
 from heldout.arrays import Floats
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
@@ -23,12 +23,12 @@ from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.exact import LATTICE, Randomness, discrete_laplace
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.ranking.ladder import PiecewiseLaplace
-from heldout.kernel.ranking.laws import (
+from heldout.kernel.ranking.ladder import (
     Cauchy,
     CauchyBoyd2015,
     LaplaceBoyd2015,
     NoiseLaw,
+    PiecewiseLaplace,
     PolynomialTail,
 )
 from heldout.kernel.ranking.sensitivity import RungSensitivity

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from heldout.arguments.rules import OneOf
+from heldout.arguments import OneOf
 from heldout.arrays import Floats, Ints
 from heldout.data.scores import CELLS, MANY_ROWS, grid_body
 from heldout.data.sql import Columns, double
@@ -18,8 +18,6 @@ from heldout.kernel.ranking.sensitivity import (
     PrecisionSensitivity,
     PublishedPrecisionSensitivity,
     RungSensitivity,
-)
-from heldout.kernel.ranking.values import (
     area,
     area_of_table,
     average_precision,

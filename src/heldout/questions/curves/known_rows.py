@@ -12,8 +12,8 @@ import numpy as np
 
 from heldout.arrays import Floats
 from heldout.kernel.ranking.mechanism import RankingDraw
-from heldout.questions.curves.draws import Draws, gamma
-from heldout.questions.curves.methods.influence import RankSum
+from heldout.questions.curves.bands import Draws, gamma
+from heldout.questions.curves.methods.heldout import RankSum
 from heldout.questions.curves.posterior import _CURVED, _FINEST, Posterior, _Placed
 from heldout.questions.curves.tuned import SEEN, SOFTNESS
 

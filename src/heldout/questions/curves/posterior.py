@@ -22,15 +22,26 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.arrays import Bools, Floats, Ints
-from heldout.intervals.curve import Curve, grid_scores
 from heldout.intervals.noise import normal_quantile
+from heldout.intervals.readings import Curve, grid_scores
 from heldout.intervals.tuned import CLASS_PRIOR
 from heldout.kernel.ranking.mechanism import RankingDraw
-from heldout.questions.curves.bands import Region, read_curves
-from heldout.questions.curves.draws import Draws, gamma, nearly_normal, normal, uniform
-from heldout.questions.curves.methods.heldout import TableWithArea
-from heldout.questions.curves.methods.hierarchical_quantile import monotone_cubic
-from heldout.questions.curves.methods.influence import STEPS, AreaBySum, worse_than_chance
+from heldout.questions.curves.bands import (
+    Draws,
+    Region,
+    gamma,
+    nearly_normal,
+    normal,
+    read_curves,
+    uniform,
+)
+from heldout.questions.curves.methods.heldout import (
+    STEPS,
+    AreaBySum,
+    TableWithArea,
+    worse_than_chance,
+)
+from heldout.questions.curves.methods.published import monotone_cubic
 from heldout.questions.curves.tuned import (
     BENDS,
     CHAINS,

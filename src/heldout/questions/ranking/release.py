@@ -16,28 +16,9 @@ from heldout.arguments import visible
 from heldout.arrays import Floats
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
-from heldout.intervals.areas import (
-    Belief,
-    Influence,
-    Look,
-    Scatter,
-    area_variance,
-    belief,
-    belief_if_shown,
-    cell_shares,
-    difference_variance,
-    influence_on_area,
-    influence_on_difference,
-    influence_on_precision,
-    noise_interval,
-    noise_reach,
-    population_interval,
-    precision_variance,
-    two_sided_p_value,
-)
-from heldout.intervals.curve import Curve
-from heldout.intervals.measure import MOST_NOISE, Interval, Measure, checked_level
-from heldout.intervals.release import Release
+from heldout.intervals.confusion import Look
+from heldout.intervals.measure import MOST_NOISE, Interval, Measure, Release, checked_level
+from heldout.intervals.readings import Curve
 from heldout.intervals.tuned import MISPLACED
 from heldout.kernel.door import Answers, Booked, Drawn, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
@@ -52,6 +33,25 @@ from heldout.kernel.ranking.statistic import (
 )
 from heldout.kernel.statistic import Statistic
 from heldout.questions.curves.methods.heldout import HeldoutCurves
+from heldout.questions.ranking.areas import (
+    Belief,
+    Influence,
+    Scatter,
+    area_variance,
+    belief,
+    belief_if_shown,
+    cell_shares,
+    difference_variance,
+    influence_on_area,
+    influence_on_difference,
+    influence_on_precision,
+    is_noise_within,
+    noise_interval,
+    noise_reach,
+    population_interval,
+    precision_variance,
+    two_sided_p_value,
+)
 from heldout.questions.ranking.fitted_curve import fitted_curve
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ class RankingRelease(Release):
 
     def _is_shown(self, known: Belief) -> bool:
         """Return whether noise leaves something to read, as `Measure.informative` says it."""
-        return 2 * noise_reach(self._draw, level=0.95, known=known) <= MOST_NOISE
+        return is_noise_within(self._draw, MOST_NOISE / 2, known=known)
 
     def surprise(self, name: str, value: float) -> float:
         return two_sided_p_value(self._draw, null=value, known=self._given_shown)
@@ -629,10 +629,10 @@ class RankingStages:
             for model in self.models
         ]
 
-    def influence(self, answers: Answers) -> Influence:
-        """Each row's part in the sampling error, by the tables."""
-        curves, counts = self.curves(answers), counts_of(answers["value"])
-        return INFLUENCES[self.metric](*curves, counts=counts)
+    def influence(self, answers: Answers, curves: list[Curve] | None = None) -> Influence:
+        """Each row's part in the sampling error, by the tables or the curves fitted to them."""
+        fitted = self.curves(answers) if curves is None else curves
+        return INFLUENCES[self.metric](*fitted, counts=counts_of(answers["value"]))
 
     def scatter(self, answers: Answers) -> Scatter:
         """Return what the answers say of the sampling variance, in units of the assumed one.
@@ -647,7 +647,8 @@ class RankingStages:
             return Scatter.around(compared, spread=0)
         # Tables that had little epsilon place rows badly: what they say counts for less.
         grown = float(self.grown)
-        scatters, curves = self.influence(answers), self.curves(answers)
+        curves = self.curves(answers)
+        scatters = self.influence(answers, curves)
         m, n = scatters.counts
         value = min(max(answers["value"].value, 0.01), 0.99)
         if self.moments is None:

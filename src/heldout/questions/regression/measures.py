@@ -11,12 +11,11 @@ import numpy as np
 from heldout.arguments import shown
 from heldout.arrays import Floats
 from heldout.errors import ArgumentError
-from heldout.intervals.measure import Interval, Measure
+from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.ratio import NoisyCounts, Ratio, single_quantile
-from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
-from heldout.questions.regression.measures_plan import MetricsPlan
-from heldout.questions.regression.statistics import PowerSums
+from heldout.questions.regression.mechanisms import PowerSums
+from heldout.questions.regression.plot_plan import MetricsPlan
 from heldout.questions.regression.tuned import ABSOLUTE_BEYOND, SEARCHED, SQUARED_BEYOND, USUAL
 
 

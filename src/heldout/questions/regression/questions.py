@@ -9,19 +9,17 @@ from typing import Annotated, Any, Final, Generic
 
 import numpy as np
 
-from heldout.arguments import shown
-from heldout.arguments.rules import Choices
+from heldout.arguments import Choices, shown
 from heldout.data.description import Description
-from heldout.data.regression_table import FittedRows, RegressionTable
+from heldout.data.measured import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Staged
 from heldout.questions import Guess
 from heldout.questions.base import Flag, Grid, Intervals, Number, OneOf, R_co, Whole
 from heldout.questions.groups import Divisible, Groups_co, group_columns, parameters_by_group
 from heldout.questions.regression.measures import RegressionMetrics as MetricsRelease
-from heldout.questions.regression.measures_plan import MetricsPlan
 from heldout.questions.regression.mechanisms import SquareCounts
-from heldout.questions.regression.plot_plan import METHODS, PlotPlan
+from heldout.questions.regression.plot_plan import METHODS, MetricsPlan, PlotPlan
 from heldout.questions.regression.release import MetricsByGroup, PlotsByGroup
 from heldout.questions.regression.release import ResidualPlot as PlotRelease
 from heldout.questions.worst_cases import (

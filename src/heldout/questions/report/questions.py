@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar
 
-from heldout.arguments.rules import Choices
+from heldout.arguments import Choices
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
-from heldout.intervals.curve import grid_point
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Release
+from heldout.intervals.readings import grid_point
 from heldout.kernel.door import Drawn, Together
 from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.questions import Guess, HalfWidths, Question

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.arguments.rules import Whole
+from heldout.arguments import Whole
 from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
@@ -29,9 +29,9 @@ from heldout.questions.curves.methods.heldout import (
     MOST_NAMED,
     NAMED_SHARE,
     NamedCounts,
+    RankSum,
     TableWithArea,
 )
-from heldout.questions.curves.methods.influence import RankSum
 
 __all__ = ["LabelCurves", "build"]
 

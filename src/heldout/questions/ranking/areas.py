@@ -4,12 +4,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
 from heldout.arrays import Floats
-from heldout.intervals.curve import Curve
+from heldout.intervals.confusion import Look
+from heldout.intervals.readings import Curve
 from heldout.intervals.tuned import (
     CLASS_PRIOR,
     FURTHEST,
@@ -18,7 +19,7 @@ from heldout.intervals.tuned import (
     MISSING_CLASS,
 )
 from heldout.kernel.noise.exact import crossed, halved
-from heldout.kernel.ranking.laws import NoiseLaw
+from heldout.kernel.ranking.ladder import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments
 
@@ -214,6 +215,8 @@ _REACH: Final = 12.0
 _SPACING: Final = 0.25
 _NODES: Final = 100
 _POPULATION_NODES: Final = 32
+_TABLE_SIZE: Final = 1025
+Tail: TypeAlias = Callable[[Floats], Floats]
 Interval = tuple[float, float]
 
 
@@ -228,25 +231,6 @@ class NoisyValue(Protocol):
     def value(self) -> float: ...
     @property
     def law(self) -> NoiseLaw: ...
-
-
-@dataclass(frozen=True)
-class Look:
-    """Noisy class counts that were released: positives, and negatives if rows are not public."""
-
-    counts: tuple[float, ...]
-    scale: float
-    terms: int = 1
-    """Of how many discrete Laplace draws the noise of a count is the sum, 1 or 2."""
-
-    @property
-    def spread(self) -> float:
-        """The scale of one draw that is as wide."""
-        return self.scale * math.sqrt(self.terms)
-
-    def log_likelihood(self, true: Floats, which: int) -> Floats:
-        distance = np.abs(true - self.counts[which]) / self.scale
-        return -distance if self.terms == 1 else np.log1p(distance) - distance
 
 
 @dataclass(frozen=True)
@@ -444,16 +428,22 @@ def noise_interval(
 
 def noise_reach(draw: NoisyValue, *, level: float = 0.95, known: Belief | None = None) -> float:
     """Return how far the noise goes at this level: by its law and the class counts alone."""
-    candidates, law = known or _believed(draw), draw.law
+    candidates = known or _believed(draw)
     if candidates is None or candidates.no_ranking:
         return 1.0 + abs(draw.unclamped)
-
-    def beyond(distance: float) -> float:
-        tails = law.survival(candidates.rungs, np.full(candidates.rungs.shape, distance))
-        return float((candidates.weights * tails).sum()) - (1 - level)
-
+    beyond = _noise_tail(draw, candidates)
     # At this distance the interval is all of [0, 1]: there is no need to look further.
-    return _falling_root(beyond, 1e-10, 1 + abs(draw.unclamped))
+    ends = 1e-10, 1 + abs(draw.unclamped)
+    return _falling_root(lambda far: float(beyond(np.array([far]))[0]) - (1 - level), *ends)
+
+
+def is_noise_within(
+    draw: NoisyValue, distance: float, *, level: float = 0.95, known: Belief
+) -> bool:
+    """Return whether the noise goes no further than a distance below 1, without looking how far."""
+    if known.no_ranking:
+        return False
+    return float(_noise_tail(draw, known)(np.array([distance]))[0]) <= 1 - level
 
 
 def _falling_root(function: Callable[[float], float], low: float, high: float) -> float:
@@ -491,9 +481,15 @@ def population_interval(
     )
     candidates = candidates.condensed(_POPULATION_NODES)
     value = draw.value if centre is None else centre
-    tail = (1 - level) / 2
-    low = _rising_root(lambda theta: _tail_at(draw, candidates, value, theta, +1) - tail, value)
-    gap = _rising_root(lambda gap: _tail_at(draw, candidates, value, 1 - gap, -1) - tail, 1 - value)
+    beyond = _tabulated(_noise_tail(draw, candidates), furthest=16 * (1 + abs(draw.unclamped)))
+
+    def tail(theta: float, side: int) -> float:
+        return (
+            _upper_tail(draw, candidates, side * (value - theta), theta, beyond) - (1 - level) / 2
+        )
+
+    low = _rising_root(lambda theta: tail(theta, +1), value)
+    gap = _rising_root(lambda gap: tail(1 - gap, -1), 1 - value)
     return min(low, 1 - gap, least), max(low, 1 - gap, most)
 
 
@@ -506,13 +502,9 @@ def is_plausible(draw: NoisyValue, theta: float, *, level: float = 0.95) -> bool
     if least <= theta <= most:
         return True
     candidates = candidates.condensed(_POPULATION_NODES)
-    sides = (_tail_at(draw, candidates, draw.value, theta, side) for side in (+1, -1))
+    above = draw.value - theta
+    sides = (_upper_tail(draw, candidates, distance, theta) for distance in (above, -above))
     return min(sides) >= (1 - level) / 2
-
-
-def _tail_at(draw: NoisyValue, candidates: Belief, value: float, theta: float, side: int) -> float:
-    """P(the released number is at least so far on this side of theta)."""
-    return _upper_tail(draw, candidates, side * (value - theta), theta)
 
 
 def _rising_root(function: Callable[[float], float], near: float) -> float:
@@ -534,14 +526,37 @@ def _rising_root(function: Callable[[float], float], near: float) -> float:
     return crossed(function, low, high, width=2**-24)
 
 
-def _upper_tail(draw: NoisyValue, candidates: Belief, distance: float, theta: float) -> float:
-    """P(sampling error + noise >= distance), as a double sum over quantiles of both."""
+def _upper_tail(
+    draw: NoisyValue,
+    candidates: Belief,
+    distance: float,
+    theta: float,
+    beyond: "Tail | None" = None,
+) -> float:
+    """P(sampling error + noise >= distance), as a sum over quantiles of the sampling error."""
     nodes, node_weights = _sampling_nodes(candidates.scatter)
     deviation = math.sqrt(_variance(draw.metric, theta, candidates))
     gaps = distance - deviation * nodes
-    half = draw.law.survival(candidates.rungs[None, :], np.abs(gaps)[:, None]) / 2
-    tails = np.where(gaps[:, None] >= 0, half, 1 - half)
-    return float(node_weights @ tails @ candidates.weights)
+    half = (beyond or _noise_tail(draw, candidates))(np.abs(gaps)) / 2
+    return float(node_weights @ np.where(gaps >= 0, half, 1 - half))
+
+
+def _noise_tail(draw: NoisyValue, candidates: Belief) -> Tail:
+    """P(|noise| > distance), averaged over what is believed of the rungs."""
+
+    def beyond(distance: Floats) -> Floats:
+        tails = draw.law.survival(candidates.rungs[None, :], distance[:, None])
+        result: Floats = tails @ candidates.weights
+        return result
+
+    return beyond
+
+
+def _tabulated(tail: Tail, *, furthest: float) -> Tail:
+    """Return the same by a table of logarithms that lines join: exact for a Laplace law."""
+    distances = np.geomspace(1e-10, furthest, _TABLE_SIZE)
+    logs = np.log(np.maximum(tail(distances), 1e-300))
+    return lambda distance: np.exp(np.interp(distance, distances, logs))
 
 
 def _sampling_nodes(scatter: Scatter) -> tuple[Any, Any]:
