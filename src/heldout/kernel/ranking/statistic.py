@@ -12,7 +12,7 @@ from heldout.arrays import Floats, Ints
 from heldout.data.scores import CELLS, MANY_ROWS, grid_body
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
-from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.neighbours import Protection
 from heldout.kernel.ranking.sensitivity import (
     AreaSensitivity,
     PrecisionSensitivity,
@@ -603,8 +603,7 @@ class InfluenceMoments(Statistic[Ints]):
         return np.ma.array(places, mask=np.ma.getmaskarray(points))
 
     def sensitivity(self, protection: Protection) -> int:
-        replaced = protection.neighbours is Neighbours.REPLACE_ONE
-        more = STEPS // (4 * SQUARES) if replaced else 0
+        more = STEPS // (4 * SQUARES) if protection.both_ways else 0
         return protection.rows_per_unit * ((SQUARES + 1) * STEPS + more)
 
     @classmethod
