@@ -417,6 +417,8 @@ def _guess_in_words(registered: Registered, wish: Wish) -> str:
             f"{guess.rows:,} rows, and residuals whose standard deviation is {guess.spread:g} "
             f"times the scale ({'your guess' if wish.guess['spread'] else 'a guess'})"
         )
+    if registered.declaration.label is None:
+        return f"{guess.rows:,} rows"
     if registered.declaration.classes:
         return f"{guess.rows:,} rows, classes of one size (a guess) and an AUC of {guess.auc:g}"
     guessed = "nobody’s knowledge: one in four is taken"

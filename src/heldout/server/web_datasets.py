@@ -157,7 +157,7 @@ def publish(
 
 @api.get("/{name}/published")
 def list_published(service: Serving, person: Caller, name: str) -> list[Json]:
-    """What its custodian published: each with its price, and what it will answer badly."""
+    """List what its custodian published, each with its price and what it will answer badly."""
     person.must_be(*LOOKING)
     return published.shown(service, datasets.seen(service, person, name))
 
