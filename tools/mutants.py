@@ -34,6 +34,7 @@ FAULTS = Path(__file__).with_name("faults.toml")
 LEFT = (".git", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".hypothesis", "site")
 """What a copy of the repository does not need."""
 TODAY = date.today().isoformat()
+NO_TESTS = 5  # pytest's status where all of them are slow
 LONGEST = 1800
 """Seconds for the tests of one fault, also on busy cores: a fault that hangs is noticed."""
 
@@ -134,9 +135,14 @@ def judge(fault: Fault, root: Path, before_by: str = "") -> Verdict:
         write(file, before.replace(fault.old, fault.new))
         compile(file.read_text(encoding="utf-8"), str(file), "exec")
         status, printed = 0, ""
-        for selection in [*selection_of(before_by, root), *fault.selections(root)]:
+        quick = [*fault.selections(root)]
+        for selection in selection_of(before_by, root):
             if status == 0:
-                status, printed = run(selection, root)
+                status, printed = run(selection, root, slow=True)
+        for slow in (False, True):
+            for selection in quick:
+                if status == 0:
+                    status, printed = run(selection, root, slow=slow)
     finally:
         write(file, before)
     failed = re.search(r"^(?:FAILED|ERROR) (?:[^\s:]*/)?(\S+)", printed, re.MULTILINE)
@@ -158,12 +164,13 @@ def write(file: Path, text: str) -> None:
     os.utime(file, (later, later))
 
 
-def run(selection: list[str], root: Path) -> tuple[int | None, str]:
-    """Run tests in the copy until the first that fails."""
+def run(selection: list[str], root: Path, *, slow: bool = False) -> tuple[int | None, str]:
+    """Run tests in the copy until the first that fails; slow ones as well, or not."""
     environment = os.environ | {"PYTHONPATH": f"{root}/src:{root}/papers/src"}
     environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    options = ["-q", "-x", "-pno:cacheprovider", "--tb=no", "-m", "not slow"]
+    options = ["-q", "-x", "-pno:cacheprovider", "--tb=no"]
+    options += [] if slow else ["-m", "not slow"]
     # Plugins are most of the time that a few tests take.
     environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     options += ["-p_hypothesis_pytestplugin"]
@@ -175,6 +182,8 @@ def run(selection: list[str], root: Path) -> tuple[int | None, str]:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return None, ""
+    if done.returncode == NO_TESTS:
+        return 0, ""
     if done.returncode not in (0, 1, 2):
         raise SystemExit(f"pytest could not run:\n{done.stdout}\n{done.stderr}")
     return done.returncode, done.stdout
@@ -199,9 +208,9 @@ def without_fault(verdicts: list[Verdict], root: Path) -> list[Verdict]:
     tests = {one.by: [path for found in selection_of(one.by, root) for path in found]
              for one in verdicts}  # fmt: skip
     paths = sorted({path for some in tests.values() for path in some})
-    if not paths or run(paths, root)[0] == 0:
+    if not paths or run(paths, root, slow=True)[0] == 0:
         return verdicts
-    failing = {by for by, some in tests.items() if some and run(some, root)[0] != 0}
+    failing = {by for by, some in tests.items() if some and run(some, root, slow=True)[0] != 0}
     return [replace(one, noticed=False, by="") if one.by in failing else one for one in verdicts]
 
 

@@ -18,6 +18,7 @@ from heldout.intervals.ratio import MeanRelease
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.tied import count_noise
 from heldout.kernel.statistic import CLIP, STEPS, BoundedSum, Statistic, counted, tallied
 from heldout.questions.base import Number, Section, Weighted, weight_parameters
 from heldout.questions.groups import Divisible
@@ -134,6 +135,7 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
     headline = "accuracy"
     counts_positives = True
     grouped = DecisionsByGroup
+    tied = True
     section = Section(
         title="Decisions at the threshold",
         meaning="How often the model is right when it calls a row positive at the threshold.",
@@ -176,10 +178,12 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
             thresholds=(about.counted_threshold(at),),
             weighted=self.weighted,
         )
-        mechanism = DiscreteLaplace.for_epsilon(
+        mechanism = count_noise(
             self.price,
             l1_sensitivity=statistic.sensitivity(about.protection),
             dimension=statistic.size,
+            cells=statistic.intervals,
+            protection=about.protection,
         )
         parameters = {"threshold": at, **about.scale_parameters}
         parameters |= weight_parameters(self.weighted, about)

@@ -721,7 +721,10 @@ def _open_survival(content: Any, **options: Any) -> Dataset:
 
 
 declare_rows(
-    SurvivalRows, {"t": SCORE, "e": FLAG, "p": SCORE, "a": SCORE, "g": GROUP}, _open_survival
+    SurvivalRows,
+    {"t": SCORE, "e": FLAG, "p": SCORE, "a": SCORE, "g": GROUP},
+    _open_survival,
+    outcome=("t", "e"),
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from heldout.arrays import Floats
 from heldout.errors import ArgumentError
-from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.neighbours import Protection
 
 # --- The area under the ROC curve as an exact rational, and how far one person can move it -------
 
@@ -418,7 +418,7 @@ class PrecisionSensitivity(_PositivesSensitivity):
 
     @property
     def _special(self) -> dict[int, Fraction]:
-        if self.protection.neighbours is Neighbours.REPLACE_ONE:
+        if self.protection.both_ways:
             return {2: Fraction(7, 12), 3: Fraction(19, 45)}
         return {2: Fraction(1, 2)}
 
@@ -428,7 +428,7 @@ class PrecisionSensitivity(_PositivesSensitivity):
 
     def _mean_to(self, n: int) -> int:
         """The bound is the mean of 1/2 .. 1/j for this j."""
-        return n if self.protection.neighbours is Neighbours.REPLACE_ONE else n + 1
+        return n if self.protection.both_ways else n + 1
 
     def _row_ball(self, n: int) -> "arb":
         from flint import arb

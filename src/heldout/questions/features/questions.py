@@ -536,4 +536,5 @@ declare_rows(
         most_rows=100,
         name="made up",
     ),
+    outcome=("y",),
 )
