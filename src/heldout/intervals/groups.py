@@ -198,7 +198,7 @@ class ByGroup(Release, Generic[Part_co]):
         by = self._drawn.request.parameters["by"]
         return by if isinstance(by, str) else ", ".join(by)
 
-    def _told(self, level: float) -> tuple[str, tuple[float, float]] | None:
+    def _largest(self, level: float) -> tuple[str, tuple[float, float]] | None:
         """Return the measure with the gap that is surely the largest, or may be, and its ends.
 
         The ends hold for all measures together: the largest was not known beforehand. None where
@@ -214,20 +214,20 @@ class ByGroup(Release, Generic[Part_co]):
             metric = max(ends, key=lambda metric: ends[metric][1])
         return metric, ends[metric]
 
-    def told_gap(self, level: float = 0.95) -> Gap:
+    def largest_gap(self, level: float = 0.95) -> Gap:
         """Return the gap that `finding` is about: the largest shown, or the widest possible one."""
-        told = self._told(level)
-        return self.gap if told is None else self.gap_in(told[0])
+        largest = self._largest(level)
+        return self.gap if largest is None else self.gap_in(largest[0])
 
     def finding(self, level: float = 0.95) -> str:
         """Return the gap that is surely the largest, of all that are told, or that none is shown.
 
         Its interval holds for all of them together: the largest was not known beforehand.
         """
-        told, groups = self._told(level), f"the groups of {visible(self.division)}"
-        if told is None:
+        largest, groups = self._largest(level), f"the groups of {visible(self.division)}"
+        if largest is None:
             return f"Noise leaves fewer than two of {groups} to compare. Pay more to compare them."
-        metric, (low, high) = told
+        metric, (low, high) = largest
         sure, show = f"with {level * 100:g}% confidence", by_width(high - low)
         if low <= 0:
             return (

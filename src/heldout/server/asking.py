@@ -421,7 +421,7 @@ def _guess_in_words(registered: Registered, wish: Wish) -> str:
         return f"{guess.rows:,} rows"
     if registered.declaration.classes:
         return f"{guess.rows:,} rows, classes of one size (a guess) and an AUC of {guess.auc:g}"
-    guessed = "nobody’s knowledge: one in four is taken"
+    guessed = "a guess: one in four"
     if registered.declaration.prevalence is not None:
         guessed = "as the custodian says"
     if wish.guess["positives"]:

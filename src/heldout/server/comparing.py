@@ -59,14 +59,14 @@ def _capital(text: str) -> str:
 def blocks(row: Any) -> tuple[Block, ...]:
     """Return the answers of an evaluation, in the order of the questions."""
     drawn = list(map(_block, row.questions, evaluations.releases(row)))
-    said: set[str] = set()
+    captions: set[str] = set()
     for place, block in enumerate(drawn):
         # What dots and bars are is said once on a page.
         figures = tuple(
-            replace(figure, caption="") if figure.caption in said else figure
+            replace(figure, caption="") if figure.caption in captions else figure
             for figure in block.figures
         )
-        said |= {figure.caption for figure in figures}
+        captions |= {figure.caption for figure in figures}
         drawn[place] = replace(block, figures=figures)
     return tuple(drawn)
 
@@ -74,7 +74,7 @@ def blocks(row: Any) -> tuple[Block, ...]:
 def _block(question: Mapping[str, Any], release: Any) -> Block:
     measures = _measures(release)
     headline: Measure = (
-        release.told_gap(LEVEL) if isinstance(release, ByGroup) else release.headline
+        release.largest_gap(LEVEL) if isinstance(release, ByGroup) else release.headline
     )
     if isinstance(release, Report):
         inner = [figure for section in release for figure in section.figures(LEVEL)]
