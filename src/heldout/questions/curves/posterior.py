@@ -507,7 +507,7 @@ class Posterior:
     def _placed(self, points: Floats) -> "_Placed":
         """Rows by class and part, as they may lie within the cells of these points."""
         draws, cell = len(points), self.cell
-        _, _, _, rows, chance = self._unpacked(points)
+        _, odds, _, rows, chance = self._unpacked(points)
         counts = self._counted(np.stack([rows * (1 - chance), rows * chance]))
         rows = np.maximum(counts[0] + counts[1], 1e-9)
         chance = counts[1] / rows
@@ -515,7 +515,7 @@ class Posterior:
         place = np.where(lumpy[:, cell], uniform(23, draws, len(cell)), np.nan)
         mass = gamma(31, np.maximum(evenness[:, cell] * self.base, 1e-3)) + 1e-300
         mass /= self._summed(mass)[:, cell]
-        laws, above = self._within(mass, chance)
+        laws, above = self._within(mass, chance, odds)
         by_class = []
         for stream, weight, count in zip((33, 35), laws, counts, strict=True):
             law = weight / np.maximum(self._summed(weight), 1e-300)[:, cell]
@@ -541,40 +541,57 @@ class Posterior:
     def _present(self, rows: Floats, which: int) -> Floats:
         """Return the rows of a class by draw and cell, with none where it may have none.
 
-        Along the scores a class comes and goes, beforehand SWITCHES times in a table; whether it
-        is there, a cell's count says. Drawn forwards and backwards (Carter and Kohn 1994). Heaps
-        lie where they lie.
+        Along the scores a class comes and goes, beforehand SWITCHES times in a table. Heaps lie
+        where they lie.
         """
-        counts, scales = self.counts[which], self.scales[which]
+        smooth, likely = np.flatnonzero(~self.tied), self._absent[which]
+        present = rows.copy()
+        if len(smooth):
+            switch = min(SWITCHES / self.cells, 0.5)
+            luck = uniform(51 + which, len(rows), len(smooth) + 1)
+            present[:, smooth] = np.where(_absent_runs(likely, switch, luck), 0.0, rows[:, smooth])
+        return present
 
-        def misfit(off: Floats) -> Floats:
-            return np.asarray(np.sqrt((off / scales) ** 2 + SOFTNESS**2))
+    @cached_property
+    def _absent(self) -> list[Floats]:
+        """Of negatives and positives: how likely none lie in cells i to j, in logs.
 
-        better = np.where(self.tied, 0.0, misfit(counts) - misfit(rows - counts))
-        switch = min(SWITCHES / self.cells, 0.5)
-        likely = np.zeros_like(rows)  # that it is there, by the cells up to each
-        before = np.full(len(rows), 0.5)
-        for cell in range(self.cells):
-            ahead = before * (1 - switch) + (1 - before) * switch if cell else before
-            odds = ahead / (1 - ahead) * np.exp(np.clip(better[:, cell], -30, 30))
-            before = likely[:, cell] = odds / (1 + odds)
-        luck, there = uniform(51 + which, *rows.shape), np.ones(rows.shape, dtype=bool)
-        for cell in range(self.cells - 1, -1, -1):
-            odds = likely[:, cell] / np.maximum(1 - likely[:, cell], 1e-300)
-            if cell < self.cells - 1:
-                stays = (1 - switch) / switch
-                odds = odds * np.where(there[:, cell + 1], stays, 1 / stays)
-            there[:, cell] = luck[:, cell] * (1 + odds) < odds
-        return np.where(there | self.tied, rows, 0.0)
+        Compared with as many as their log odds say, which are then free to bend towards the counts:
+        the evidence for those is the likelihood at the best of them, times what is believed of
+        them given the other cells over what is believed after the counts (Chib 1995). So a tail
+        that goes on smoothly may as well be empty, and one that would need a jump is empty.
+        """
+        best, curvature, precisions, bends = self._best
+        smooth, odds = np.flatnonzero(~self.tied), slice(self.cells, 2 * self.cells)
+        only = np.ix_(smooth, smooth)
+        before = precisions[int(np.argmax(bends))]
+        pulled = (before @ (best[odds] - self._prior[0]))[smooth]
+        before, after = before[only], curvature[odds, odds][only]
+        believed = np.zeros((len(smooth), len(smooth)))
+        for first in range(len(smooth)):
+            root, end = (np.linalg.cholesky(law[first:, first:]) for law in (before, after))
+            strain = np.linalg.solve(root, pulled[first:])
+            narrowed = np.log(np.diag(root)) - np.log(np.diag(end))
+            believed[first, first:] = np.cumsum(narrowed - strain**2 / 2)
+        _, _, _, rows, chance = self._unpacked(best)
+        likely = []
+        for which, inside in enumerate((rows * (1 - chance), rows * chance)):
+            off = np.stack([inside - self.counts[which], self.counts[which]]) / self.scales[which]
+            size = np.sqrt(off[:, smooth] ** 2 + SOFTNESS**2)
+            upto = np.append(0.0, np.cumsum(size[0] - size[1]))
+            likely.append(upto[None, 1:] - upto[:-1, None] - believed)
+        return likely
 
-    def _within(self, mass: Floats, chance: Floats) -> tuple[tuple[Floats, Floats], Floats]:
+    def _within(
+        self, mass: Floats, chance: Floats, odds: Floats
+    ) -> tuple[tuple[Floats, Floats], Floats]:
         """Laws of both classes within cells; where a step is, the shares of both above it.
 
         Log odds go on within a cell as between its neighbours, and bend as they do between cells;
-        or they pass from those below the cell to those above at once: as likely as the chances of
-        being positive on either side differ.
+        or they pass from those below the cell to those above at once: as likely as not where the
+        chances of being positive on either side are 0 and 1, and else the less the nearer they are.
         """
-        cell, odds = self.cell, _log_odds(chance)
+        cell = self.cell
         bent = self._bend * np.diff(self._rank[1]) / REACH
         tilts = self._slopes(odds) + bent * nearly_normal(24, *odds.shape)
         tilt = np.clip(tilts, -_STEEPEST, _STEEPEST)[:, cell] * self._inside
@@ -583,7 +600,7 @@ class Posterior:
         low, high = self._beside_cells(chance)
         rise = high - low
         share = np.divide(chance - low, rise, out=np.zeros_like(rise), where=np.abs(rise) > 1e-6)
-        at_once = (uniform(25, *odds.shape) < np.abs(rise)) & (share > 0) & (share < 1) & ~self.tied
+        at_once = (uniform(25, *odds.shape) < np.abs(rise) / 2) & (share > 0) & (share < 1) & ~self.tied
         ends = np.cumsum(mass, axis=1)
         ends -= (ends - mass)[:, self.first][:, cell]
         above = np.clip((ends - 1 + share[:, cell]) / np.maximum(mass, 1e-300), 0.0, 1.0)
@@ -839,6 +856,48 @@ class _Placed:
     def chosen(self, which: Ints) -> "_Placed":
         rows = Draws(self.rows.negatives[which], self.rows.positives[which])
         return _Placed(rows, self.place[which], self.above[:, which])
+
+
+def _absent_runs(likely: Floats, switch: float, luck: Floats) -> Bools:
+    """Draw which cells of a row of cells are empty, given how likely a run from i to j is so.
+
+    Cells are empty or not in turns, a turn ends with this chance at each cell. Drawn forwards and
+    backwards (Carter and Kohn 1994). `likely` is in logs, against cells that are not empty; `luck`
+    has a number in (0, 1) for each draw and cell, and one more.
+
+    >>> likely = 30.0 * (1 + np.arange(3) - np.arange(3)[:, None])
+    >>> bool(_absent_runs(likely, 0.3, uniform(1, 4, 4)).all())
+    True
+    >>> bool(_absent_runs(-likely, 0.3, uniform(1, 4, 4)).any())
+    False
+    """
+    cells, (turn, stay) = len(likely), np.log([switch, 1 - switch])
+    filled, empty = np.full(cells + 1, -np.inf), np.full(cells + 1, -np.inf)
+    from_start = np.full((cells + 1, cells), -np.inf)
+    for end in range(1, cells + 1):
+        begun = np.append(math.log(0.5), filled[1:end] + turn)
+        from_start[end, :end] = begun + likely[:end, end - 1] + stay * np.arange(end - 1, -1, -1)
+        empty[end] = np.logaddexp.reduce(from_start[end, :end])
+        more = np.logaddexp(filled[end - 1] + stay, empty[end - 1] + turn)
+        filled[end] = math.log(0.5) if end == 1 else more
+    drawn, place = np.zeros(luck[:, 1:].shape, dtype=bool), np.arange(cells)
+    upto = np.full(len(luck), cells)  # cells that are yet to be drawn
+    is_empty = luck[:, cells] < _chance(empty[cells] - filled[cells])
+    for end in range(cells, 0, -1):
+        here = upto == end
+        begins = np.cumsum(np.exp(from_start[end, :end] - empty[end]))
+        first = np.minimum(np.searchsorted(begins, luck[:, end - 1] * begins[-1]), end - 1)
+        first = np.where(is_empty, first, end - 1)[:, None]
+        drawn |= (here & is_empty)[:, None] & (first <= place) & (place < end)
+        upto = np.where(here, first[:, 0], upto)
+        if end > 1:
+            turns = luck[:, end - 1] < _chance(empty[end - 1] + turn - filled[end - 1] - stay)
+            is_empty = np.where(here, ~is_empty & turns, is_empty)
+    return drawn
+
+
+def _chance(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-min(max(log_odds, -700.0), 700.0)))
 
 
 def _log_odds(chance: Floats) -> Floats:
