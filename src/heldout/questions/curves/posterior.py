@@ -827,7 +827,11 @@ class Posterior:
         return order, np.append(order[1:] == order[:-1], False)
 
     def above(self, grid_point: int, draws: Draws) -> tuple[Floats, Floats]:
-        """Negatives and positives with this grid point or a higher one, whole rows of each draw."""
+        """Negatives and positives with this grid point or a higher one, whole rows of each draw.
+
+        People ask for scores that there are: where rows lie in lumps, as likely as not the largest
+        lump of the cell is at this very point.
+        """
         part = int(np.searchsorted(self.starts, grid_point, side="right")) - 1
         start, end = int(self.starts[part]), int(self.ends[part])
         share: Any = min(max((end - grid_point) / (end - start), 0.0), 1.0)
@@ -835,8 +839,14 @@ class Posterior:
         share = np.where(np.isnan(at), share, at < share)
         if self.table.values is not None:  # all rows of a bin are at its value
             share = float(grid_point <= self._values_of(np.array([start]))[0])
+        first, last = np.searchsorted(self.cell, [self.cell[part], self.cell[part] + 1])
+        largest = first + np.argmax((draws.negatives + draws.positives)[:, first:last], axis=1)
+        unseen = (largest < part) | ((largest == part) & (share == 0))
+        here = unseen & ~np.isnan(at) & ~self.tied[self.cell[part]]
+        here &= uniform(28, len(at)) < 0.5
+        each = np.arange(len(at))
         return tuple(
-            np.rint(above[:, part + 1] + share * rows[:, part])
+            np.rint(above[:, part + 1] + share * rows[:, part] + here * rows[each, largest])
             for above, rows in zip(draws.above, (draws.negatives, draws.positives), strict=True)
         )
 
