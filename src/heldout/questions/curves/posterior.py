@@ -385,6 +385,8 @@ class Posterior:
         """One with both classes everywhere; and one without those that are most likely absent."""
         free = self._fitted(np.full(self.cells, np.nan))
         smooth = np.flatnonzero(~self.tied)
+        if not len(smooth):
+            return [free]
         absent, switches = np.zeros((2, self.cells), dtype=bool), 0
         for which, likely in enumerate(self._absent(free)):
             luck = np.full((1, len(smooth) + 1), 0.5)
@@ -426,7 +428,8 @@ class Posterior:
 
     @property
     def _bend(self) -> float:
-        return float(self._best.bends @ np.array([bend for bend, _ in BENDS]))
+        """Within cells: as with both classes everywhere, for where one ends anything may be."""
+        return float(self._fits[0].bends @ np.array([bend for bend, _ in BENDS]))
 
     @cached_property
     def _chains_of_fits(self) -> list[int]:
@@ -829,8 +832,8 @@ class Posterior:
     def above(self, grid_point: int, draws: Draws) -> tuple[Floats, Floats]:
         """Negatives and positives with this grid point or a higher one, whole rows of each draw.
 
-        People ask for scores that there are: where rows lie in lumps, as likely as not the largest
-        lump of the cell is at this very point.
+        People ask for scores that there are: where rows lie in lumps, the largest lump of the cell
+        is at this very point, as likely as rows are in heaps.
         """
         part = int(np.searchsorted(self.starts, grid_point, side="right")) - 1
         start, end = int(self.starts[part]), int(self.ends[part])
@@ -843,7 +846,7 @@ class Posterior:
         largest = first + np.argmax((draws.negatives + draws.positives)[:, first:last], axis=1)
         unseen = (largest < part) | ((largest == part) & (share == 0))
         here = unseen & ~np.isnan(at) & ~self.tied[self.cell[part]]
-        here &= uniform(28, len(at)) < 0.5
+        here &= uniform(28, len(at)) < self.tied_share
         each = np.arange(len(at))
         return tuple(
             np.rint(above[:, part + 1] + share * rows[:, part] + here * rows[each, largest])
