@@ -21,7 +21,7 @@ import numpy as np
 
 import heldout as ho
 from benchmarks.populations import Population, from_data, made_up
-from heldout.kernel.ranking.values import area, average_precision
+from heldout.kernel.ranking.sensitivity import area, average_precision
 from heldout.regression import metrics as regression_metrics
 
 BINS = (8, 16, 64)

@@ -18,7 +18,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.figure import judge
-from heldout.data.feature_sources import bounded
+from heldout.data.feature_matrix import bounded
 from heldout.features import HashedText, PrivateNaiveBayes, PrivatePipeline
 
 FOLDS = 10

@@ -259,7 +259,7 @@ def log_rank(rows: int, epsilon: str, repetitions: int):
 def _with_groups(about: SurvivalRows) -> SurvivalRows:
     from dataclasses import replace
 
-    from heldout.data.groups import declared_groups
+    from heldout.data.description import declared_groups
 
     return replace(about, groups=declared_groups({"g": ["a", "b"]}))
 

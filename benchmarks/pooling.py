@@ -17,8 +17,7 @@ import numpy as np
 
 from heldout.intervals.ratio import Ratio
 from heldout.intervals.readings import registered
-from heldout.pooling.answer import PooledConfusion
-from heldout.pooling.effects import Effects
+from heldout.pooling.answer import Effects, PooledConfusion
 from heldout.pooling.site import Site
 
 SITES = (2, 3, 5, 10, 20)

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from heldout.intervals.areas import Belief, is_plausible, noise_interval, population_interval
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking.laws import NoiseLaw
+from heldout.kernel.ranking.ladder import NoiseLaw
 from heldout.kernel.ranking.mechanism import (
     RankingDraw,
     RankingMechanism,
@@ -25,8 +24,14 @@ from heldout.kernel.ranking.mechanism import (
     choose,
     sensitivity_for,
 )
-from heldout.kernel.ranking.values import area, average_precision
+from heldout.kernel.ranking.sensitivity import area, average_precision
 from heldout.kernel.statistic import Sealed
+from heldout.questions.ranking.areas import (
+    Belief,
+    is_plausible,
+    noise_interval,
+    population_interval,
+)
 
 SIZES = (100, 300, 1000)
 EPSILONS = ("0.1", "0.25", "0.5", "1")

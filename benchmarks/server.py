@@ -205,7 +205,7 @@ def memory_of_an_upload(folder: Path) -> bool:
     command = [sys.executable, "-m", "heldout", "serve", str(folder), "--workers", "0"]
     web = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.DEVNULL)
     try:
-        _until_up(port)
+        until_up(port)
 
         def pieces() -> Iterator[bytes]:
             for _ in range(UPLOAD // 2**16):
@@ -225,7 +225,7 @@ def memory_of_an_upload(folder: Path) -> bool:
         web.wait(30)
 
 
-def _until_up(port: int) -> None:
+def until_up(port: int) -> None:
     for _ in range(600):
         with contextlib.suppress(OSError):
             Caller(port, "")("GET", "/health")
@@ -249,7 +249,7 @@ def main() -> bool:
         service, tokens, artifacts = prepared(folder / "server", budget=100_000, database=None)
         with Fleet(folder / "server", None, webs=2, workers=2) as fleet:
             for port in fleet.ports:
-                _until_up(port)
+                until_up(port)
             met.append(quotes(fleet, tokens))
             met.append(evaluations(fleet, tokens, artifacts))
             met.append(page_beside_scoring(fleet, service))

@@ -28,7 +28,7 @@ ORDER = [
     ("heldout.testing",),
     ("heldout.intervals",),
     (  # the kit from which kinds of questions are pooled; `heldout.pool` is above them
-        *("heldout.pooling.answer", "heldout.pooling.curves", "heldout.pooling.effects"),
+        *("heldout.pooling.answer", "heldout.pooling.curves", "heldout.pooling.answer"),
         "heldout.pooling.site",
     ),
     ("heldout.questions",),
@@ -105,7 +105,7 @@ def test_imports_point_one_way() -> None:
 
 def test_the_checker_sees_imports_inside_functions_and_not_those_for_types() -> None:
     found = set(imported("heldout.kernel.statistic"))
-    assert "heldout.drawing.page" in set(imported("heldout.intervals.release")), "in a function"
+    assert "heldout.drawing.page" in set(imported("heldout.intervals.measure")), "in a function"
     assert "heldout.data" not in found, "under TYPE_CHECKING"
     assert "heldout.data.sql" in found
 

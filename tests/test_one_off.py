@@ -7,7 +7,7 @@ from sklearn import metrics as reference
 
 import heldout as ho
 from heldout.errors import ArgumentError, DataError, MissingScore, ScoreOutOfRange, UnknownLabel
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Release
 
 GENERATOR = np.random.default_rng(3)
 SCORES = GENERATOR.random(400)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch, HeldoutError, PrivacyError
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Release
 
 ROWS = {"y": [1, 0] * 20, "p": [0.75, 0.25] * 20}
 
@@ -305,6 +305,6 @@ def test_a_session_tells_what_was_paid_and_reads_well(tmp_path: Path) -> None:
     cells = session.confusion(epsilon="1/2")
     [booking] = session.history()
     assert (booking.asked, booking.model, booking.receipt) == ("confusion", "p", cells.receipt.hash)
-    assert "confusion of p, epsilon 1/2" in repr(booking)
+    assert "confusion of p, epsilon 0.5" in repr(booking)
     assert repr(session.remaining) == "Loss(epsilon='5/2')"
     assert eval("ho." + repr(session.budget)) == ho.Budget(epsilon="3")

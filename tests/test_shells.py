@@ -14,7 +14,7 @@ SOURCE = ROOT / "src" / "heldout"
 PRESETS = {f"cli/{name}.py" for name in ("evaluate", "residuals", "select", "twin")}
 OTHER_NAMES = {
     "audit/attacks.py": "metrics that others publish without noise",
-    "audit/mechanisms.py": "sensitivities of noise laws",
+    "audit/subjects.py": "sensitivities of noise laws",
     "audit/samplers.py": "sensitivities of noise laws",
     "pooling/curves.py": "a field of a release's JSON",
 }

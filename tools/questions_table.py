@@ -11,7 +11,6 @@ from typing import Any
 
 from heldout.cli.rows import options_for
 from heldout.questions import Question, registered
-from heldout.server.asking import untyped
 from heldout.server.declaration import SERVED
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "questions.md"
@@ -47,9 +46,7 @@ def why_not(question: type[Question[Any]]) -> dict[str, str | None]:
     rows = " or ".join(each.rows_in_words for each in question.of)
     local = None if options_for(question.of) is not None else f"No command opens {rows}."
     remote = None if set(SERVED) & set(question.of) else f"No server holds {rows}, so far."
-    typed = untyped(question)
-    on_page = remote or (typed and f"{typed[:1].upper()}{typed[1:]}.")
-    return dict(zip(SHELLS, (None, local, remote, on_page, remote), strict=True))
+    return dict(zip(SHELLS, (None, local, remote, remote, remote), strict=True))
 
 
 def where() -> str:

@@ -12,7 +12,7 @@ import pytest
 from heldout.errors import ArgumentError
 from heldout.kernel import price
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking.values import area, average_precision
+from heldout.kernel.ranking.sensitivity import area, average_precision
 from heldout_papers import private_ranking_studies, registry
 from heldout_papers.altair_svg import to_svg
 from heldout_papers.private_ranking import (

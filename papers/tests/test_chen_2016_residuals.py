@@ -5,7 +5,7 @@ import pytest
 
 from heldout.errors import ArgumentError
 from heldout.kernel.statistic import compute
-from heldout.questions.regression.statistics import Axis, GridCounts
+from heldout.questions.regression.mechanisms import Axis, GridCounts
 from heldout.questions.regression.table import Reference
 from heldout_papers.chen_2016_residuals_census import ACS, CPS
 from heldout_papers.chen_2016_residuals_data import dataset, family, private_model
@@ -49,7 +49,7 @@ def test_a_private_model_is_another_model():
 
 
 def test_counting_with_numpy_is_counting_with_sql():
-    from heldout.data.regression_table import RegressionTable
+    from heldout.data.measured import RegressionTable
     from heldout.kernel.noise.mechanism import unseal
 
     fit = dataset("nonlinear", rows=500, random=random())

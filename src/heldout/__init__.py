@@ -16,7 +16,7 @@ _PLACES = {
     "Ledger": "heldout.kernel.ledger.ledger",
     "Loss": "heldout.kernel.loss",
     "PostgresTable": "heldout.data.postgres",
-    "Release": "heldout.intervals.release",
+    "Release": "heldout.intervals.measure",
     "Search": "heldout.estimators",
     "ScoreMap": "heldout.data.scores",
     "Session": "heldout.questions.session",
@@ -104,7 +104,7 @@ if TYPE_CHECKING:
     from heldout.data.scores import ScoreMap
     from heldout.data.spark import SparkTable
     from heldout.estimators import Search, evaluate
-    from heldout.intervals.release import Release
+    from heldout.intervals.measure import Release
     from heldout.kernel.ledger.ledger import Ledger
     from heldout.kernel.loss import Budget, Loss
     from heldout.one_off import (

@@ -5,8 +5,7 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from heldout.arguments import as_array, shown
-from heldout.arguments.rules import OneOf, Whole
+from heldout.arguments import OneOf, Whole, as_array, shown
 from heldout.data import Dataset
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows

@@ -4,21 +4,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _PLACES = {
-    "Bins": "heldout.questions.features.bins",
+    "Bins": "heldout.questions.features.estimators",
     "FeatureMatrix": "heldout.data.feature_matrix",
-    "HashedText": "heldout.data.feature_sources",
+    "HashedText": "heldout.data.feature_matrix",
+    "PricedEstimator": "heldout.questions.features.outside",
     "PrivateLogisticRegression": "heldout.questions.features.estimators",
     "PrivateNaiveBayes": "heldout.questions.features.estimators",
     "PrivatePipeline": "heldout.questions.features.estimators",
     "Selection": "heldout.questions.features.selection",
-    "Vocabulary": "heldout.data.feature_sources",
-    "select": "heldout.questions.features.selector",
+    "Vocabulary": "heldout.data.feature_matrix",
+    "select": "heldout.questions.features.estimators",
 }
 
 __all__ = [
     "Bins",
     "FeatureMatrix",
     "HashedText",
+    "PricedEstimator",
     "PrivateLogisticRegression",
     "PrivateNaiveBayes",
     "PrivatePipeline",
@@ -28,16 +30,16 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from heldout.data.feature_matrix import FeatureMatrix
-    from heldout.data.feature_sources import HashedText, Vocabulary
-    from heldout.questions.features.bins import Bins
+    from heldout.data.feature_matrix import FeatureMatrix, HashedText, Vocabulary
     from heldout.questions.features.estimators import (
+        Bins,
         PrivateLogisticRegression,
         PrivateNaiveBayes,
         PrivatePipeline,
+        select,
     )
+    from heldout.questions.features.outside import PricedEstimator
     from heldout.questions.features.selection import Selection
-    from heldout.questions.features.selector import select
 
 
 def __getattr__(name: str) -> Any:

@@ -14,8 +14,8 @@ from heldout.data import Dataset
 from heldout.data.description import MeasuredRows
 from heldout.data.validation import other_label
 from heldout.errors import ArgumentError, UnknownLabel
-from heldout.intervals.bounded_mean import MeanRelease
 from heldout.intervals.confusion import ConfusionRelease
+from heldout.intervals.ratio import MeanRelease
 from heldout.kernel import Budget, exact
 from heldout.questions.curves.readings import check_probabilities
 from heldout.questions.curves.release import NamedCurve
@@ -105,7 +105,7 @@ def one_off(
     names = {"label": "y_true", "weight": "sample_weight"}
     check_columns(
         {names.get(name, "y_score"): column for name, column in columns.items()},
-        show_lengths=neighbours == "replace-one",
+        show_lengths=neighbours != "add-remove",
     )
     dataset = Dataset(columns, label="label", neighbours=neighbours, **options)
     return Session(dataset, budget=budget)

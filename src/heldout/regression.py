@@ -1,6 +1,6 @@
 """Regression diagnostics on private rows: residual plots, error measures, logistic checks."""
 
-from heldout.data.regression_table import RegressionTable
+from heldout.data.measured import RegressionTable
 from heldout.questions.linear.fit import LinearFit
 from heldout.questions.linear.questions import fit
 from heldout.questions.regression.logistic import (

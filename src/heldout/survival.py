@@ -13,9 +13,13 @@ from heldout.data.table import Custody
 from heldout.intervals.groups import ByGroup
 from heldout.kernel import Budget, exact
 from heldout.questions import find
-from heldout.questions.concordance import ConcordanceRelease
 from heldout.questions.session import Epsilon, Session
-from heldout.questions.survival import CalibrationRelease, LogRankRelease, SurvivalRelease
+from heldout.questions.survival import (
+    CalibrationRelease,
+    ConcordanceRelease,
+    LogRankRelease,
+    SurvivalRelease,
+)
 from heldout.questions.survival_brier import SurvivalBrierRelease
 
 __all__ = ["brier_score", "calibration", "concordance", "kaplan_meier", "log_rank"]

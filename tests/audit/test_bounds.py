@@ -8,8 +8,17 @@ from scipy import stats
 import heldout as ho
 from heldout import errors
 from heldout.audit import audit
-from heldout.audit.events import as_table, best_event, learn, lowest_bit, telling
-from heldout.audit.result import delta_bound, epsilon_bound, lower, upper
+from heldout.audit.events import (
+    as_table,
+    best_event,
+    delta_bound,
+    epsilon_bound,
+    learn,
+    lower,
+    lowest_bit,
+    telling,
+    upper,
+)
 from heldout.audit.subjects import Pair, Subject, register, registered
 from heldout.audit.violators import snap
 from heldout.kernel.loss import Loss

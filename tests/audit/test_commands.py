@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from heldout import errors
+from heldout.audit.events import AuditResult, Finding
 from heldout.audit.long import LongAudit
-from heldout.audit.result import AuditResult, Finding
 from heldout.audit.samplers import Check
 from heldout.cli import main
 from heldout.kernel.loss import Loss

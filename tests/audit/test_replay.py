@@ -12,8 +12,8 @@ import pytest
 import heldout as ho
 from heldout import questions as q
 from heldout.audit import log_ratios
-from heldout.audit.replay import Cell, Connections, Replay, compare_with, record, replay_all
-from heldout.audit.replay_doors import DOORS
+from heldout.audit.replay import DOORS, Connections, compare_with, record, replay_all
+from heldout.audit.replay_page import Cell, Replay, read_page, source_digest
 from heldout.audit.tables import ENTRANCES, draw_neighbours
 from heldout.errors import ArgumentError, PrivacyError
 from heldout.kernel.door import Request
@@ -27,7 +27,7 @@ from heldout.kernel.ranking.sensitivity import AreaSensitivity
 from heldout.kernel.statistic import compute
 from heldout.questions.counts import ThresholdCounts
 from heldout.questions.curves.methods.thresholds import Rows, SmoothMedian
-from heldout.questions.worst_cases import Column
+from heldout.questions.worst_cases import MADE_UP, Column
 
 FIRST = {"y": [1, 0, 1, 0, 1, 0, 0, 1], "p": [0.9, 0.2, 0.6, 0.4, 0.7, 0.5, 0.1, 0.3]}
 SECOND = {"y": [1, 0, 1, 0, 1, 0, 0, 0], "p": [0.9, 0.2, 0.6, 0.4, 0.7, 0.5, 0.1, 0.8]}
@@ -52,14 +52,21 @@ def test_no_kind_loses_more_than_its_price_whatever_the_relation_and_the_unit() 
     found = replay_all(pairs=1, through=("Arrow",), mixed=0.0, seed=7)
     assert found.bad == [], found.markdown()
     assert {place[0] for place in found.cells} == set(q.kinds())
-    by_kind = {kind: [p for p in found.cells if p[0] == kind] for kind in q.kinds()}
+    asked = [place for place, cell in found.cells.items() if cell.pairs]
+    by_kind = {kind: [place for place in asked if place[0] == kind] for kind in q.kinds()}
     lists = {"ndcg", "precision-at-k"}  # of a unit's rows
+
+    def cells(kind: str) -> int:
+        relations = 2 + any(MADE_UP[of].outcome for of in q.find(kind).of if of in MADE_UP)
+        return relations if kind in lists else 2 * relations
+
     assert {kind: len(places) for kind, places in by_kind.items()} == {
-        kind: 2 if kind in lists else 4 for kind in q.kinds()
+        kind: cells(kind) for kind in q.kinds()
     }
 
 
 @pytest.mark.parametrize("entrance", [name for name in ENTRANCES if name != "Arrow"])
+@pytest.mark.slow
 def test_no_entrance_lets_more_through(entrance: str) -> None:
     """PostgreSQL and Spark where there is one."""
     found = replay_all(pairs=2, through=(entrance,), kinds=("confusion", "selection"), seed=8)
@@ -103,6 +110,7 @@ def test_every_question_that_is_replayed_is_of_its_kind() -> None:
 
 
 @pytest.mark.parametrize("door", DOORS)
+@pytest.mark.slow
 def test_boards_searches_and_shares_lose_no_more_than_their_price(door: Any) -> None:
     from random import Random
 
@@ -363,20 +371,93 @@ def test_the_page_names_what_broke() -> None:
     assert "`auc: a`" in page
 
 
-def test_a_page_of_few_kinds_has_the_cells_of_the_others_from_the_page_before() -> None:
-    cells = {
-        ("auc", "replace-one", "none", "list"): Cell(pairs=3, worst=0.5),
-        ("brier", "add-remove", "none", "CSV"): Cell(pairs=2, worst=math.inf, broken=1),
-    }
-    before = Replay(cells).markdown()
-    auc = Replay({("auc", "replace-one", "none", "list"): Cell(pairs=9, worst=0.75)}, ("auc",))
-    page = auc.markdown(before)
-    assert "| auc | replace-one | none | 0.750 (9) |  |" in page
+PLACES = (
+    ("auc", "replace-one", "none", "list"),
+    ("brier", "add-remove", "none", "CSV"),
+    ("ndcg", "add-remove", "none", "Spark"),
+)
+
+
+def page_of_three() -> str:
+    cells = [Cell(pairs=3, mixed=2, worst=0.5), Cell(pairs=2, worst=math.inf, broken=1), Cell()]
+    return Replay(dict(zip(PLACES, cells, strict=True))).markdown()
+
+
+def test_a_page_is_read_as_it_was_written() -> None:
+    page = page_of_three()
+    found = read_page(page)
+    assert found.cells[PLACES[0]] == Cell(pairs=3, mixed=2, worst=0.5)
+    assert found.cells[PLACES[2]].pairs == 0, "refused there"
+    assert found.bad == ["brier x add-remove x none x CSV"]
+    assert found.stale == []
+    again = found.markdown()
+    assert again.split("## What broke")[0] == page.split("## What broke")[0]
+    assert read_page("# Another page").cells == read_page("| kind |\n|---|\n| auc |").cells == {}
+
+
+def test_what_was_replayed_now_joins_what_was_before() -> None:
+    found = read_page(page_of_three())
+    found.merge(Replay({PLACES[0]: Cell(pairs=9, worst=0.75)}))
+    page = found.markdown()
+    assert "| auc | replace-one | none | 0.750 (12) |" in page
     assert "| brier | add-remove | none |  | ∞ (2) |" in page
     assert "1 of 2 cells broken" in page
-    assert "The last run, of auc, had 1 cells and 9 pairs" in page
-    assert auc.markdown(page) == page
-    assert "brier" not in Replay(auc.cells).markdown(before), "a whole run keeps nothing"
+
+
+def test_cells_of_other_sources_are_named_and_replaced() -> None:
+    page = page_of_three().replace(source_digest("auc"), "0123456789ab")
+    found = read_page(page)
+    assert found.stale == [PLACES[0][:3]]
+    assert "Of older sources than those of this version: auc." in found.markdown()
+    assert "`0123456789ab`" in found.markdown()
+    found.merge(Replay({PLACES[0]: Cell(pairs=1, worst=0.25)}))
+    assert found.cells[PLACES[0]].pairs == 1
+    assert found.stale == []
+
+
+def test_a_digest_is_of_the_code_that_a_kind_needs() -> None:
+    from heldout.audit import replay_page
+
+    assert source_digest("linear-regression") != source_digest("confusion")
+    assert source_digest("mean-squared-error") == source_digest("confusion"), "of one module"
+    assert source_digest("gone") == ""
+    needed = replay_page._imported("heldout.questions.counts")
+    assert "heldout.kernel.statistic" in needed
+
+
+def test_the_code_of_a_module_is_what_is_neither_a_comment_nor_a_docstring(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    from heldout.audit import replay_page
+
+    def digest(text: str) -> str:
+        (tmp_path / "some.py").write_text(text)
+        replay_page._parsed.cache_clear()
+        return replay_page._code_digest.__wrapped__("heldout.some")
+
+    monkeypatch.setattr(replay_page, "_ROOT", tmp_path)
+    first = digest('"""Words."""\n\ndef f():\n    """More."""\n    return 1  \n')
+    assert first == digest("# why\ndef f():\n    return 1\n")
+    assert first != digest("def f():\n    return 2\n")
+    replay_page._parsed.cache_clear()
+
+
+def test_a_run_goes_on_from_a_page() -> None:
+    from heldout.audit.replay import replay_everywhere
+
+    terms = {"pairs": 1, "kinds": ("histogram", "ndcg"), "through": ("list",), "workers": 1}
+    saved: list[str] = []
+    first = replay_everywhere(**terms, save=lambda found: saved.append(found.markdown()))
+    assert len(saved) == 6, "as often as something is done"
+    assert first.cells["ndcg", "add-remove", "none", "list"].pairs == 0, "refused without a unit"
+    before = read_page(saved[-1])
+    assert before.cells.keys() == first.cells.keys()
+    pairs = {place: cell.pairs for place, cell in before.cells.items()}
+    assert replay_everywhere(**terms, before=before).processor < first.processor / 2
+    assert {place: cell.pairs for place, cell in before.cells.items()} == pairs
+    stale = read_page(saved[-1].replace(source_digest("histogram"), "0" * 12))
+    again = replay_everywhere(**terms, before=stale)
+    assert again.stale == []
 
 
 def test_the_command_fails_where_a_cell_is_broken(
@@ -387,9 +468,13 @@ def test_the_command_fails_where_a_cell_is_broken(
 
     found = Replay({("auc", "replace-one", "none", "list"): Cell(pairs=1, worst=0.25)})
     named = []
-    monkeypatch.setattr(
-        replaying, "replay_everywhere", lambda **terms: named.append(terms["kinds"]) or found
-    )
+
+    def replay(**terms: Any) -> Replay:
+        named.append(terms["kinds"])
+        terms["save"](found)
+        return found
+
+    monkeypatch.setattr(replaying, "replay_everywhere", replay)
     audit("auc", replay=True, pairs=1, as_json=True)
     assert named == [("auc",)]
     capsys.readouterr()

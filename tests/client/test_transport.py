@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from heldout.client.transport import Transport
+from heldout.client import Transport
 from heldout.errors import AccountClosed, HeldoutError, LedgerTampered, ServerError
 
 GOOD = (200, "application/json", '{"state": "answered"}')

@@ -11,7 +11,7 @@ import pytest
 import heldout as ho
 from heldout import questions as q
 from heldout.errors import AnswerLost, ArgumentError, HeldoutError
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Release
 from heldout.kernel import Budget, price
 from heldout.questions.session import PrivateSession
 

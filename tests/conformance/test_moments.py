@@ -8,8 +8,7 @@ import pytest
 
 from heldout.data import sql
 from heldout.kernel import Neighbours, Protection
-from heldout.kernel.bounded_sum import BoundedSum
-from heldout.kernel.statistic import STEPS
+from heldout.kernel.statistic import STEPS, BoundedSum
 from heldout.questions.classes import CallCounts
 from heldout.questions.counts import ThresholdCounts
 
@@ -63,7 +62,7 @@ def test_a_weight_of_any_size_adds_no_more_than_the_largest(statistic: Any) -> N
 
 def test_sums_of_squares_are_what_the_rows_have() -> None:
     """Of e - r w: the combination that intervals read, against the rows themselves."""
-    from heldout.intervals.bounded_mean import _squares
+    from heldout.intervals.ratio import _squares
 
     generator = np.random.default_rng(3)
     weights, scores = generator.random(40), generator.random(40)

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.statistic import Sealed
+from heldout.kernel.statistic import BoundedSum, Sealed
 
 FALSE_ALARM = 1e-7
 DRAWS = 120_000

@@ -11,10 +11,9 @@ import pytest
 import heldout as ho
 from heldout.data.duckdb import FEW_ROWS, TYPES, ArraysEngine, DuckDBEngine, arrays_of, open_local
 from heldout.errors import HeldoutError
-from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.discrete_laplace import unseal
 from heldout.kernel.ranking.statistic import RankedRows, RankedTable, ScoreTable
-from heldout.kernel.statistic import Statistic, compute
+from heldout.kernel.statistic import BoundedSum, Statistic, compute
 from heldout.questions.counts import ThresholdCounts
 
 RANGES = [(0.0, 1.0), (-1.0, 3.0), (0.1, 0.7)]

@@ -21,8 +21,7 @@ from tests.entrances import COLUMNS, ENTRANCES, Row, check_neighbours, facts, ne
 import heldout as ho
 from heldout.data import sql
 from heldout.data.duckdb import open_local
-from heldout.data.feature_matrix import FeatureMatrix
-from heldout.data.feature_sources import Vocabulary
+from heldout.data.feature_matrix import FeatureMatrix, Vocabulary
 from heldout.errors import ArgumentError, BudgetExceeded, DataError, UnreadableTable
 from heldout.models.predictions import join_predictions, read_predictions
 from heldout.questions.answers import plain

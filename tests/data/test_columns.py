@@ -16,9 +16,8 @@ from heldout.data.dataset import LABELS_AND_SCORES
 from heldout.data.scores import grid_body
 from heldout.data.sql import INTEGER_TYPES
 from heldout.errors import UnreadableTable
-from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.statistic import compute
+from heldout.kernel.statistic import BoundedSum, compute
 from heldout.questions.counts import ThresholdCounts
 
 OURS = [

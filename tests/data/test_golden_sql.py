@@ -14,10 +14,9 @@ import pytest
 
 import heldout as ho
 from heldout.data import sql, validation
-from heldout.data.dialects import transpile
-from heldout.kernel.bounded_sum import BoundedSum
+from heldout.data.sql import transpile
 from heldout.kernel.ranking.statistic import RankedRows, ScoreTable
-from heldout.kernel.statistic import Statistic
+from heldout.kernel.statistic import BoundedSum, Statistic
 from heldout.questions.classes import CallCounts
 from heldout.questions.counts import ThresholdCounts
 

@@ -16,10 +16,9 @@ import pytest
 
 import heldout as ho
 from heldout.errors import AnswerLost, ArgumentError, UnreadableTable
-from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.statistic import ScoreTable
-from heldout.kernel.statistic import compute
+from heldout.kernel.statistic import BoundedSum, compute
 from heldout.questions.counts import ThresholdCounts
 
 ROWS = 40

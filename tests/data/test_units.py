@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import heldout as ho
-from heldout.data import bounding, duckdb, sql
+from heldout.data import duckdb, sql
+from heldout.data import table as bounding
 from heldout.data.duckdb import open_local
 
 
@@ -241,6 +242,7 @@ VISITS: dict[str, Any] = {
     ("persons", "visits"),
     [*((each, "none") for each in PERSONS), *(("consecutive", each) for each in VISITS)],
 )
+@pytest.mark.slow
 def test_every_set_of_a_persons_rows_is_as_likely_as_any_other(
     persons: str, visits: str, size: int, most: int
 ) -> None:

@@ -8,8 +8,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from heldout.drawing.chart import PALETTE, Chart, Field, Layer, Names, Numbers, records
-from heldout.drawing.svg import LETTER, SMALL
+from heldout.drawing.chart import (
+    LETTER,
+    PALETTE,
+    SMALL,
+    Chart,
+    Field,
+    Layer,
+    Names,
+    Numbers,
+    records,
+)
 from heldout.errors import MissingDependency
 
 SPACE = "{http://www.w3.org/2000/svg}"

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import heldout as ho
-from heldout.data.bounding import CopiedRows, Holding
-from heldout.data.dialects import transpile
-from heldout.data.regression_table import RegressionTable
+from heldout.data.measured import RegressionTable
+from heldout.data.sql import transpile
+from heldout.data.table import CopiedRows, Holding
 from heldout.errors import UnreadableTable
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import compute

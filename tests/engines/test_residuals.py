@@ -9,7 +9,7 @@ import pytest
 import heldout as ho
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import compute
-from heldout.questions.regression.statistics import Axis, GridCounts, PowerSums, RowCount
+from heldout.questions.regression.mechanisms import Axis, GridCounts, PowerSums, RowCount
 from heldout.regression import RegressionSession, RegressionTable
 
 GENERATOR = np.random.default_rng(21)

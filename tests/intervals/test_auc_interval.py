@@ -10,9 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heldout.intervals.areas import (
+from heldout.intervals.confusion import Look
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise.exact import LATTICE
+from heldout.kernel.ranking.ladder import NoiseLaw, error_quantile
+from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
+from heldout.kernel.ranking.sensitivity import area, average_precision, difference
+from heldout.questions.ranking.areas import (
     Belief,
-    Look,
     belief,
     belief_if_shown,
     is_plausible,
@@ -21,11 +26,6 @@ from heldout.intervals.areas import (
     population_interval,
     two_sided_p_value,
 )
-from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking.laws import NoiseLaw, error_quantile
-from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
-from heldout.kernel.ranking.values import area, average_precision, difference
 
 REPLACE = Protection(neighbours="replace-one")
 NORMAL = NormalDist()
@@ -90,6 +90,7 @@ def longer(*values: Any) -> Any:
     ("n", "epsilon"), [(100, "1"), longer(300, "0.5"), longer(1000, "0.1"), longer(1000, "1")]
 )
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])
+@pytest.mark.slow
 def test_noise_intervals_of_balanced_classes_cover_94_to_97_percent(
     metric: str, n: int, epsilon: str
 ) -> None:
@@ -150,6 +151,7 @@ def population_draws(
     ],
 )
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])
+@pytest.mark.slow
 def test_population_intervals_cover_94_percent(
     metric: str, n: int, m: int, epsilon: str, true_area: float
 ) -> None:
@@ -236,6 +238,7 @@ def test_equal_models_are_seldom_told_apart_and_different_ones_are() -> None:
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize(("n", "width"), [longer(60, 1.1), (200, 0.8)])
+@pytest.mark.slow
 def test_counts_released_beside_narrow_the_interval_and_it_still_holds(
     n: int, width: float, neighbours: str
 ) -> None:

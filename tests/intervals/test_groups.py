@@ -10,8 +10,7 @@ import pytest
 
 import heldout as ho
 from heldout import questions as q
-from heldout.data.description import ScoredRows
-from heldout.data.groups import Groups
+from heldout.data.description import Groups, ScoredRows
 from heldout.intervals.groups import DecisionsByGroup, _p_value
 from heldout.intervals.measure import Measure
 from heldout.intervals.noise import NoiseSum

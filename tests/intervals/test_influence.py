@@ -10,7 +10,11 @@ import pytest
 from heldout import questions as q
 from heldout.data.description import ScoredRows
 from heldout.data.scores import CELLS
-from heldout.intervals.areas import (
+from heldout.intervals.readings import Curve
+from heldout.kernel import Loss, Neighbours, Protection, price
+from heldout.kernel.ranking.sensitivity import average_precision
+from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments, RankedRows
+from heldout.questions.ranking.areas import (
     Influence,
     Scatter,
     cell_shares,
@@ -18,10 +22,6 @@ from heldout.intervals.areas import (
     influence_on_difference,
     influence_on_precision,
 )
-from heldout.intervals.curve import Curve
-from heldout.kernel import Loss, Neighbours, Protection, price
-from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments, RankedRows
-from heldout.kernel.ranking.values import average_precision
 from heldout.questions.ranking.release import LEAST_EPSILON, RankingStages
 
 RANDOM = np.random.default_rng(1988)

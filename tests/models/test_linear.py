@@ -8,7 +8,7 @@ import pytest
 
 import heldout as ho
 from heldout.errors import HeldoutError, UnusableModel
-from heldout.models.linear import LinearModel
+from heldout.models.model import LinearModel
 
 ROWS = {"age": [40.0, 60.0, None], "sex": ["F", "M", "M"], "dose": [1, 2, 3]}
 

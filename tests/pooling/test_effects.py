@@ -11,8 +11,7 @@ from heldout.intervals.noise import NoiseSum
 from heldout.intervals.ratio import Ratio
 from heldout.intervals.readings import registered
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.pooling.answer import summed
-from heldout.pooling.effects import Effects
+from heldout.pooling.answer import Effects, summed
 
 
 @pytest.mark.parametrize("count", [5, 20, 80])

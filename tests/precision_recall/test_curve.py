@@ -44,7 +44,7 @@ def test_the_band_holds_the_curve_and_only_achievable_points(labelled):
 
 
 def test_the_band_covers_the_true_curve_nine_times_in_ten():
-    from heldout.precision_recall.binormal import NormalScores, precision
+    from heldout.precision_recall.estimators import NormalScores, precision
 
     random, recall = np.random.default_rng(2), np.array([0.1, 0.3, 0.5, 0.7])
     truth = precision(NormalScores(1, 1), 0.1, recall)

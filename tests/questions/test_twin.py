@@ -13,7 +13,7 @@ from heldout import questions as q
 from heldout.data.description import ValueRange
 from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection, price
-from heldout.questions.twin import Cells, LinkScores, Tables
+from heldout.questions.twin import Cells, LinkScores, Tables, drawn_to, nearest_table
 
 COLUMNS = tuple(
     Cells.of(name, at, ValueRange(0.0, 1.0), bins, whole=False)
@@ -126,3 +126,23 @@ def test_what_cannot_be_made_is_refused_before_it_is_paid() -> None:
     with pytest.raises(ArgumentError, match="2 to 30 declared columns"):
         one.ask(q.PrivateTwin(epsilon=1))
     assert door.spent == ho.Loss.pure(0)
+
+
+def test_empty_cells_of_a_sparse_table_stay_empty_and_the_others_come_nearer() -> None:
+    """Noise on every cell fills them: the paper on separability asks for what keeps them."""
+    random = np.random.default_rng(3)
+    rates = 2000.0 / np.outer(np.arange(1, 61), np.arange(1, 41)) ** 1.5
+    counts = random.poisson(rates * random.gamma(2, 0.5, rates.shape)).astype(float)
+    noisy = counts + random.laplace(0, 2, rates.shape)
+    total = counts.sum()
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / total
+    table = nearest_table(drawn_to(expected, noisy, variance=8.0), total)
+    assert table.sum() == pytest.approx(total)
+    assert table.min() >= 0
+    drawn = random.poisson(table)
+    clipped = np.maximum(np.rint(noisy), 0)
+    empty = (counts == 0).mean()
+    assert abs((drawn == 0).mean() - empty) < 0.05 < abs((clipped == 0).mean() - empty) / 3
+    assert np.abs(table - counts).mean() < 0.6 * np.abs(clipped - counts).mean()
+    assert np.allclose(drawn_to(expected, noisy, variance=1e-9), noisy)
+    assert np.allclose(drawn_to(expected, expected, variance=8.0), expected)

@@ -16,13 +16,13 @@ pytest.importorskip("onnxruntime")
 from tests.server.conftest import LINEAR, Site, rows, write_rows
 from tests.server.test_classes import DECLARATION as CLASSES
 from tests.server.test_classes import TABLE
-from tests.server.test_site import Visitor
+from tests.server.test_site import Visitor, token_of
 from tests.toy import KIND, toy_question
 
 from heldout import questions as q
 from heldout.errors import ArgumentError
 from heldout.server import accounts, datasets, evaluations
-from heldout.server.asking import untyped
+from heldout.server.copies import file_field
 from heldout.server.declaration import SERVED, Declaration
 from heldout.server.evaluations import RIVAL
 
@@ -237,6 +237,76 @@ def test_a_public_copy_is_compared_with_the_rows_it_has_columns_of(both: Site) -
     assert "The copy has a column 'height' of numbers" in refused["detail"]
 
 
+def sent_copy(site: Site, text: str, status: int = 201) -> Any:
+    headers = {"Content-Type": "text/csv", "Prefer": "wait=0"}
+    sent = site.client("ana").put(
+        "/api/v1/artifacts?name=copy.csv&kind=copy", content=text, headers=headers
+    )
+    assert sent.status_code == status, sent.text
+    site.work()
+    return site.client("ana").get(f"/api/v1/artifacts/{sent.json()['id']}").json()
+
+
+COPY = "id,b,t\n" + "".join(f"{at},{HABITS['b'][at]},{HABITS['t'][at]}\n" for at in range(200))
+
+
+@pytest.mark.chance(1e-6)
+def test_a_copy_is_an_artefact_and_the_question_leaves_its_columns_out(both: Site) -> None:
+    copy = sent_copy(both, COPY)
+    assert (copy["kind"], copy["state"]) == ("copy", "ready")
+    assert "200 rows" in copy["words"]
+    asked = {"question": "separability", "epsilon": "20"}
+    answer = ask(both, "habits", "sent copy", asked, artifact=copy["id"])
+    assert answer["state"] == "answered", answer["words"]
+    assert "privatized" not in answer["questions"][0]
+    named = answer["statement"]["statement"]["subject"]["models"]
+    assert named == [{"name": "copy.csv", "sha256": copy["sha256"]}]
+    typed = {"numbers": {"b": HABITS["b"][:200]}, "texts": {"t": HABITS["t"][:200]}}
+    same = ask(both, "habits", "typed copy", asked | {"privatized": typed})
+    kept = [each["answers"][0]["parameters"] for each in (answer, same)]
+    assert kept[0] == kept[1]
+    page = visitor(both).get(
+        f"/datasets/habits/ask?question=separability&by=price&copy={copy['id']}"
+    )
+    assert "Not compared: id." in page.text
+    confirmed = visitor(both).get(
+        f"/datasets/habits/confirm?question=separability&by=price&cost=20&copy={copy['id']}"
+    )
+    assert confirmed.status_code == 200
+    assert f'name="artifact" value="{copy["id"]}"' in confirmed.text
+
+
+def test_a_copy_that_does_not_fit_is_refused_in_words(both: Site) -> None:
+    model = both.upload()["id"]
+    asked = {"question": "separability", "epsilon": "1"}
+    auc = {"question": "auc", "epsilon": "1"}
+    copy = sent_copy(both, COPY)["id"]
+    for key, question, more, words in (
+        ("c1", asked, {}, "artifact must be the id of a copy"),
+        ("c2", asked, {"artifact": model}, "artifact must be the id of a copy"),
+        ("c3", auc, {"artifact": copy}, "is a copy of rows, not a model"),
+        ("c4", asked, {"artifact": sent_copy(both, "x\n1\n2\n")["id"]}, "none of the columns"),
+        ("c5", asked, {"artifact": sent_copy(both, "b\nx\n2\n")["id"]}, "must hold numbers"),
+    ):
+        assert words in ask(both, "habits", key, question, **more)["detail"]
+    assert "has 1 cells" in sent_copy(both, "a,b\n1\n2,3\n")["words"]
+    assert sent_copy(both, "a,a\n1,2\n3,4\n")["state"] == "refused"
+    assert sent_copy(both, "a\n1\n")["state"] == "refused"
+
+
+def test_the_page_sends_a_copy_and_comes_back_to_the_question(both: Site) -> None:
+    browser = visitor(both)
+    form = {"form_token": token_of(browser.get("/datasets/habits/ask")), "copy_for": "habits"}
+    form |= {"question": "separability"}
+    file = {"file": ("mine.csv", (COPY + "0,1,x\n").encode(), "text/csv")}
+    back = browser.post("/artifacts", data=form, files=file)
+    assert back.url.path == "/datasets/habits/ask"
+    assert "mine.csv" in back.text
+    file = {"file": ("mine.parquet", b"PAR1", "application/x-parquet")}
+    refused = browser.post("/artifacts", data=form, files=file)
+    assert "must be a CSV file" in unescape(refused.text)
+
+
 def test_questions_about_rows_alone_take_no_model_and_stand_alone(both: Site) -> None:
     model = both.upload(LINEAR | {"coefficients": {"smoker": 1}})["id"]
     train, auc = ({"question": kind, "epsilon": "1/10"} for kind in ("training", "auc"))
@@ -301,16 +371,17 @@ def test_the_page_offers_what_may_be_asked_and_says_why_the_rest_may_not(
     both: Site, name: str
 ) -> None:
     page = unescape(visitor(both).get(f"/datasets/{name}/ask").text)
-    for kind, of_rows in facts(both, name).items():
+    for kind, why in facts(both, name).items():
         offered = f'name="question" value="{kind}"' in page
-        why = of_rows or untyped(q.find(kind))
         assert offered == (why is None)
         assert q.find(kind).asks in page
         if why is not None:
             assert f"Not here: {why}." in page
             continue
+        aside = (q.find(kind).rival_field(), file_field(q.find(kind)))
+        assert aside[1] is None or 'name="copy"' in page
         for each in q.find(kind).form():
-            if each.name not in ("epsilon", "by") and each != q.find(kind).rival_field():
+            if each.name not in ("epsilon", "by") and each not in aside:
                 assert f'name="{kind}.{each.name}"' in page
                 assert each.help in page
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.server.conftest import Site
 
-from heldout.audit.result import epsilon_bound
+from heldout.audit.events import epsilon_bound
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 
 EACH = 20

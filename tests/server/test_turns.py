@@ -600,5 +600,5 @@ def test_an_evaluation_without_a_model_has_the_tick_of_reading_all_rows(
 
     registered = find(opened.service, "readmissions")
     service = opened.service
-    assert answer_tick(service, registered, has_model=True) == tick_of(service, registered)
-    assert answer_tick(service, registered, has_model=False) == scoring_tick(service, registered)
+    ticks = [answer_tick(service, registered, [{"question": kind}]) for kind in ("auc", "training")]
+    assert ticks == [tick_of(service, registered), scoring_tick(service, registered)]

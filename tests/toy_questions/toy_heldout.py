@@ -9,9 +9,8 @@ import numpy as np
 from heldout.arrays import Ints
 from heldout.data.description import ScoredRows
 from heldout.data.sql import Columns, double
-from heldout.intervals.bounded_mean import mean, share_counts, share_of
-from heldout.intervals.measure import Measure
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Measure, Release
+from heldout.intervals.ratio import mean, share_counts, share_of
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace

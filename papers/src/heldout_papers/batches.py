@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.precision_recall.binormal import exact_area
+from heldout.precision_recall.estimators import exact_area
 from heldout.precision_recall.geometry import area_between
 
 if TYPE_CHECKING:

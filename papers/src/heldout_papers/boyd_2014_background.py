@@ -13,8 +13,8 @@ import numpy as np
 
 from heldout.drawing.chart import INK, MUTED, PALETTE
 from heldout.precision_recall import minimum_auc, minimum_precision
-from heldout.precision_recall.binormal import NormalScores, exact_area
-from heldout.precision_recall.binormal import precision as binormal_precision
+from heldout.precision_recall.estimators import NormalScores, exact_area
+from heldout.precision_recall.estimators import precision as binormal_precision
 from heldout_papers.altair_svg import rows
 from heldout_papers.pr_space import axis, space, words
 from heldout_papers.registry import Claim, Context, Reproduction, Verdict, figure, table
@@ -250,7 +250,7 @@ def _neighbours() -> Reproduction:
 @cache
 def _like_the_paper() -> tuple[Any, tuple[float, float]]:
     """The first seed whose two data sets have the printed areas."""
-    from heldout.kernel.ranking.values import area
+    from heldout.kernel.ranking.sensitivity import area
 
     for seed in range(20_000):
         random = np.random.default_rng(seed)

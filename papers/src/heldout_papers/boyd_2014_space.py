@@ -8,8 +8,8 @@ import numpy as np
 
 from heldout.drawing.chart import PALETTE
 from heldout.precision_recall import f_score_contour, minimum_auc, minimum_precision
-from heldout.precision_recall.binormal import NormalScores
-from heldout.precision_recall.binormal import precision as binormal_precision
+from heldout.precision_recall.estimators import NormalScores
+from heldout.precision_recall.estimators import precision as binormal_precision
 from heldout_papers.altair_svg import rows
 from heldout_papers.pr_space import axis, space, words
 from heldout_papers.registry import Claim, Context, Reproduction, figure

@@ -14,8 +14,8 @@ import numpy as np
 
 from heldout.drawing.chart import PALETTE
 from heldout.precision_recall import auc, minimum_auc
-from heldout.precision_recall.binormal import NormalScores, exact_area
-from heldout.precision_recall.binormal import precision as binormal_precision
+from heldout.precision_recall.estimators import NormalScores, exact_area
+from heldout.precision_recall.estimators import precision as binormal_precision
 from heldout_papers.altair_svg import rows
 from heldout_papers.pr_space import axis, space
 from heldout_papers.registry import Claim, Context, Reproduction, figure, table

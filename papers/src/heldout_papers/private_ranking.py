@@ -17,10 +17,10 @@ import numpy as np
 
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.ranking.laws import NoiseLaw
+from heldout.kernel.ranking.ladder import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingMechanism
+from heldout.kernel.ranking.sensitivity import area, average_precision_negatives_first
 from heldout.kernel.ranking.statistic import RankingStatistic
-from heldout.kernel.ranking.values import area, average_precision_negatives_first
 from heldout.kernel.statistic import Sealed
 from heldout_papers.registry import Context
 from heldout_papers.scored_sets import ADULT, adult

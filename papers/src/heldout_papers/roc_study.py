@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.intervals.curve import cumulative_counts, precision_recall, roc
+from heldout.intervals.readings import cumulative_counts, precision_recall, roc
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.tables.table import NoisyTable, independent_noise
 from heldout.kernel.statistic import Sealed
@@ -203,7 +203,7 @@ def _ours(
 def _smooth(cell: ScoredSet, epsilon: str, protection: Protection) -> Callable[[], Curves]:
     """The noisy area as published, clipped, and its symmetric binormal curve."""
     from heldout.kernel.noise.exact import LATTICE
-    from heldout.kernel.ranking.laws import CauchyBoyd2015
+    from heldout.kernel.ranking.ladder import CauchyBoyd2015
     from heldout.kernel.ranking.sensitivity import AreaSensitivity
 
     positives = int(cell.labels.sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from heldout.drawing.chart import MUTED
 from heldout_papers.altair_svg import rows
 from heldout_papers.colours import scale
-from heldout_papers.registry import Claim, Context, Reproduction, figure, table
+from heldout_papers.registry import Claim, Context, Reproduction, Verdict, figure, table
 
 _PAPER = "separability"
 _AREAS, _MONTHS, _TYPES = 278, 12, 174
@@ -85,10 +86,30 @@ def sampled(histograms: Histograms, epsilon: float, rng: Any) -> Any:
     return rng.poisson(months[:, None] * types / types.sum())
 
 
+def twin(histograms: Histograms, epsilon: float, rng: Any) -> Any:
+    """The library's own: calls made up from noisy tables of linked columns, and counted again."""
+    import heldout as ho
+
+    counts = histograms.counts
+    calls = np.repeat(np.arange(counts.size), counts.ravel())
+    places, kinds = np.divmod(calls, counts.shape[1])
+    columns = {"area": histograms.area[places], "month": histograms.month[places], "type": kinds}
+    values = {"area": (0, histograms.area.max()), "month": (1, _MONTHS)}
+    dataset = ho.Dataset(columns, values={**values, "type": (0, counts.shape[1] - 1)})
+    price = Fraction(str(epsilon)) / _CALLS_A_PERSON
+    session = ho.Session(dataset, budget=ho.Budget(epsilon=price))
+    made = session.private_twin(epsilon=price, bins=512, whole=list(columns)).rows()
+    drawn = np.zeros_like(counts)
+    row = np.array(made["area"]) * _MONTHS + np.array(made["month"]) - 1
+    np.add.at(drawn, (row, np.array(made["type"])), 1)
+    return drawn
+
+
 MECHANISMS: dict[str, Callable[[Histograms, float, Any], Any]] = {
     "Laplace": laplace,
     "threshold": threshold,
     "sampled": sampled,
+    "heldout twin": twin,
 }
 
 
@@ -96,7 +117,7 @@ MECHANISMS: dict[str, Callable[[Histograms, float, Any], Any]] = {
     paper=_PAPER, number="1", quick=4, title="Separability of a Baltimore-like table by epsilon"
 )
 def by_epsilon(context: Context) -> Reproduction:
-    """Laplace histograms and two mechanisms that keep zeros, at several epsilons."""
+    """Laplace histograms and three mechanisms that keep zeros, at several epsilons."""
     from heldout.questions.separability.score import separability
 
     rng = np.random.default_rng(_SEED)
@@ -138,10 +159,11 @@ def by_epsilon(context: Context) -> Reproduction:
     for name in MECHANISMS:
         scores = [float(str(row["separability"])) for row in found if row["mechanism"] == name]
         said.append(f"{name} {min(scores):.2f} to {max(scores):.2f}")
-    laplacian, sparse = (
+    laplacian, sparse, made_up = (
         [float(str(row["separability"])) for row in found if row["mechanism"] == name]
-        for name in ("Laplace", "sampled")
+        for name in ("Laplace", "sampled", "heldout twin")
     )
+    by_forest = {(row["mechanism"], row["epsilon"]): float(str(row["forest"])) for row in found}
     return Reproduction(
         title="Separability by epsilon, 278 areas x 12 months x 174 types (simulated)",
         table=found,
@@ -163,6 +185,16 @@ def by_epsilon(context: Context) -> Reproduction:
                 "By the paper's metric, a logistic regression on the rows it was fitted to. A "
                 "forest still tells sampled histograms from true ones: which types an area has "
                 "more of is lost.",
+                data=STAND_IN,
+            ),
+            Claim(
+                "The library's twin (`heldout twin`) does better than Laplace histograms, also by "
+                "a forest on rows held out",
+                "not in the paper",
+                f"at epsilon 4: {made_up[2]:.2f} against {laplacian[2]:.2f}; by the forest "
+                f"{by_forest['heldout twin', 4.0]:.2f} against "
+                f"{by_forest['Laplace', 4.0]:.2f}, sampled {by_forest['sampled', 4.0]:.2f}",
+                Verdict.OURS,
                 data=STAND_IN,
             ),
         ],

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.data.feature_sources import bounded
+from heldout.data.feature_matrix import bounded
 from heldout.questions.features.selection import (
     cluster_selection_2014,
     clusters,

@@ -14,7 +14,7 @@ from heldout.audit.attacks import (
     label_from_roc,
 )
 from heldout.audit.auditor import audit, audit_all
-from heldout.audit.result import AuditResult, Finding
+from heldout.audit.events import AuditResult, Finding
 from heldout.audit.subjects import Pair, Subject, register, registered
 
 __all__ = [

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from heldout.arguments import as_numbers
-from heldout.arguments.rules import Number, OneOf, Whole
-from heldout.audit.result import Floats
+from heldout.arguments import Number, OneOf, Whole, as_numbers
+from heldout.audit.events import Floats
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
 

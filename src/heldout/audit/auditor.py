@@ -8,10 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from heldout.arguments import shown
-from heldout.arguments.rules import OneOf, Share, Whole
-from heldout.audit.events import Event, Features, as_table, best_event, learn, stack
-from heldout.audit.result import AuditResult, Finding, Floats, epsilon_bound
+from heldout.arguments import OneOf, Share, Whole, shown
+from heldout.audit.events import (
+    AuditResult,
+    Event,
+    Features,
+    Finding,
+    Floats,
+    as_table,
+    best_event,
+    epsilon_bound,
+    learn,
+    stack,
+)
 from heldout.audit.subjects import DOORS, VIOLATOR, Subject, find, registered
 from heldout.errors import ArgumentError
 from heldout.kernel import exact

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.audit.result import Floats
+from heldout.audit.events import Floats
 from heldout.audit.tape import Draw, Tape
 
 _FAR: Final = 45.0

@@ -22,7 +22,7 @@ from heldout.audit.auditor import (
     own_confidence,
     present,
 )
-from heldout.audit.result import AuditResult
+from heldout.audit.events import AuditResult
 from heldout.audit.samplers import (
     Check,
     check_law_at,

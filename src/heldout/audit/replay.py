@@ -14,45 +14,59 @@ answer it (`heldout.questions.worst_cases.declare_rows`); nothing is listed here
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 from unittest.mock import patch
 
-import heldout
+import numpy as np
+import numpy.typing as npt
+
 from heldout import questions as q
 from heldout.audit.log_ratios import loss_of
+from heldout.audit.replay_page import TOLERANCE, Replay
 from heldout.audit.subjects import EVERYTHING
 from heldout.audit.tables import (
     ADD_REMOVE,
     ENTRANCES,
+    LABEL,
     REPLACE_ONE,
     Entrance,
     Neighbourhood,
     Row,
     draw_neighbours,
     open_entrances,
+    store_list,
 )
 from heldout.audit.tape import PathsPart, Tape
-from heldout.data.description import Description
+from heldout.board import Board, Plan
+from heldout.data import Dataset
+from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError, DataError, HeldoutError
+from heldout.estimators import Search
+from heldout.kernel import Budget, Ledger
 from heldout.kernel.loss import Loss
+from heldout.kernel.neighbours import Neighbours
+from heldout.pooling.pool import hand_in
 from heldout.questions import Question
+from heldout.questions.answers import plain
 from heldout.questions.session import PrivateSession
-from heldout.questions.worst_cases import MADE_UP, MadeUpRows
+from heldout.questions.worst_cases import MADE_UP, SCORES, MadeUpRows
 from heldout.workers import Progress, cores, pool
 
 Ask = Callable[[], tuple[object, Loss]]
 """Returns what was released and the loss that was charged."""
-TOLERANCE: Final = 1e-6
-"""Of the claim: ratios of ladders and comparisons are computed in doubles."""
 OWN: Final = ("receipt", "time", "account", "ledger", "hash", "previous", "sequence", "signature")
 """What two bookings of the same question never share."""
-RELATIONS: Final = (REPLACE_ONE, ADD_REMOVE)
+RELATIONS: Final = tuple(str(relation) for relation in Neighbours)
 BY_ROW, BY_UNIT = "none", "up to 3 rows"
+UNITS: Final = (BY_ROW, BY_UNIT)
 MOST: Final = 3
 """Rows of one unit that count, at most; pairs have 1, 2 or 3."""
 MIXED: Final = 0.75
@@ -148,7 +162,7 @@ def show(released: object) -> dict[str, str]:
 
 
 def _without_own(content: object) -> object:
-    if isinstance(content, Mapping):
+    if isinstance(content, dict):
         return {name: _without_own(inner) for name, inner in content.items() if name not in OWN}
     if isinstance(content, list | tuple):
         return [_without_own(inner) for inner in content]
@@ -177,177 +191,24 @@ def _asking(session: PrivateSession, question: Question[Any], *, reading: bool) 
     def ask() -> tuple[object, Loss]:
         answered = session.answer(question)
         entry = session._ledger.entries(session._account)[-1]
-        stored = answered.as_dict()
+        drawn = answered.drawn
+        stored = {
+            "about": plain(drawn.about),
+            "values": plain(drawn.values),
+            "questions": [asked.as_dict() for asked in answered.questions],
+        }
         shown: dict[str, object] = {
-            "stored answer": _Content(
-                {part: stored[part] for part in ("about", "values", "questions")}
-            ),
+            "stored answer": _Content(stored),
             "booking": _Content({"event": str(entry.event), **entry.content}),
         }
         if reading:
             shown["release"] = answered.releases[0]
+            shown["readings"] = _Content(
+                {"stored": [release.stored_readings() for release in answered.releases]}
+            )
         return shown, answered.receipt.loss
 
     return ask
-
-
-# --- the table -----------------------------------------------------------------------------------
-
-Place = tuple[str, str, str, str]
-"""Kind, relation, unit, entrance."""
-
-
-@dataclass
-class Cell:
-    """Counts replays of one kind under one relation, by one unit, through one entrance."""
-
-    pairs: int = 0
-    mixed: int = 0
-    """Pairs of tables in mixed encodings, of those that were not refused."""
-    worst: float = 0.0
-    broken: int = 0
-    first: str = ""
-    """Of what broke: the question, and what differs."""
-
-    def add(self, result: Comparison, words: str, *, mixed: bool = False) -> None:
-        self.pairs += 1
-        self.mixed += mixed
-        self.worst = max(self.worst, result.ratio)
-        if not result.holds:
-            self.broken += 1
-            differs = result.differences[0] if result.differences else f"loss {result.ratio:.3f}"
-            self.first = self.first or f"{words}: {differs}"
-
-    def merge(self, other: "Cell") -> None:
-        """Add the pairs that another process replayed."""
-        self.pairs += other.pairs
-        self.mixed += other.mixed
-        self.worst = max(self.worst, other.worst)
-        self.broken += other.broken
-        self.first = self.first or other.first
-
-
-@dataclass
-class Replay:
-    """All cells of one run."""
-
-    cells: dict[Place, Cell] = field(default_factory=dict)
-    limited_to: tuple[str, ...] = ()
-    """Kinds or entrances that were named; none of them: all."""
-    refused: int = 0
-    """Tables that were refused when they were opened: nothing was asked of them."""
-    seconds: float = 0.0
-    processor: float = 0.0
-
-    @property
-    def bad(self) -> list[str]:
-        """Return the cells where a neighbour could be told apart by more than the claim."""
-        return [" x ".join(place) for place, cell in self.cells.items() if cell.broken]
-
-    def cell(self, *place: str) -> Cell:
-        kind, relation, unit, entrance = place
-        return self.cells.setdefault((kind, relation, unit, entrance), Cell())
-
-    def merge(self, other: "Replay") -> None:
-        for place, cell in other.cells.items():
-            self.cell(*place).merge(cell)
-        self.refused += other.refused
-        self.processor += other.processor
-
-    def markdown(self, before: str = "") -> str:
-        """Return the page; a run that was limited keeps the other cells of the one before."""
-        cells = {**(_read_cells(before) if self.limited_to else {}), **self.cells}
-        worst = max((cell.worst for cell in cells.values()), default=0.0)
-        pairs, mixed = (
-            sum(getattr(cell, name) for cell in self.cells.values()) for name in ("pairs", "mixed")
-        )
-        broken = {place: cell for place, cell in cells.items() if not cell.worst <= 1 + TOLERANCE}
-        verdict = (
-            f"**{len(broken)} of {len(cells)} cells broken; the largest realised loss is "
-            f"{_ratio(worst)} of the claim; {sum(cell.pairs for cell in cells.values()):,} pairs, "
-            f"{_fewest(cells)}.** "
-        )
-        if self.limited_to:
-            verdict += (
-                f"The last run, of {', '.join(self.limited_to)}, had {len(self.cells)} cells and "
-                f"{pairs:,} pairs; the other cells are those of runs before. "
-            )
-        verdict += (
-            f"{mixed:,} of {pairs:,} pairs were in mixed encodings; {self.refused:,} more tables "
-            "were refused when opened."
-        )
-        lines = [_HEAD.format(version=heldout.__version__, verdict=verdict), *_table(cells)]
-        if broken:
-            lines += ["", "## What broke", ""]
-            lines += [f"- {' x '.join(place)}: `{cell.first}`" for place, cell in broken.items()]
-        took = f"{self.seconds / 60:.0f} minutes, {self.processor / 60:.0f} of processor time"
-        lines += ["", f"The {'last run' if self.limited_to else 'whole'} took {took}.", ""]
-        return "\n".join(lines)
-
-
-def _fewest(cells: Mapping[Place, Cell]) -> str:
-    """Return how many pairs a cell has at least; through a slow entrance there are fewer.
-
-    >>> _fewest({("a", "", "", "list"): Cell(pairs=200), ("a", "", "", "Spark"): Cell(pairs=2)})
-    'at least 200 per cell, 2 through Spark'
-    """
-    slow = {name for *_, name in cells if name == ENTRANCES[-1]}
-    usual = min((cell.pairs for place, cell in cells.items() if place[3] not in slow), default=0)
-    return ", ".join(
-        [f"at least {usual} per cell"]
-        + [
-            f"{min(cell.pairs for place, cell in cells.items() if place[3] == name)} through {name}"
-            for name in slow
-        ]
-    )
-
-
-def _read_cells(page: str) -> dict[Place, Cell]:
-    """Return the cells of a page."""
-    lines = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("|")]
-    table = [[text.strip() for text in line] for line in lines]
-    cells = {}
-    for kind, relation, unit, *texts in table[2:]:
-        for entrance, text in zip(table[0][3:], texts, strict=True):
-            if text:
-                worst, pairs = text.rstrip(")").split(" (")
-                ratio = inf if worst == _ratio(inf) else float(worst)
-                cells[kind, relation, unit, entrance] = Cell(int(pairs), worst=ratio)
-    return cells
-
-
-_HEAD = """# The latest replay
-
-Made by `heldout audit --replay`, which `make audit` runs, with version {version}; do not edit.
-
-Every kind of question is asked of a made-up table through the public interface, while every draw of
-noise is recorded. Then it is asked of a neighbour with the same outputs forced. Kinds, scales,
-shapes, order and number of the draws, and everything that is released, must be equal: a difference
-is a leak without a bound and is shown as a ratio of infinity. The loss of all draws together, over
-the price, is the *ratio*; more than 1 would be a broken promise. Neighbours differ in one row, or
-in one unit of up to 3 counted rows (and up to 5 in the table), with ties, cells at the edges of
-bins and missing cells; where the storage does not declare types, one person's cells may have other
-encodings (1, 1.0, True, Decimal("1.0"), "1"). In parentheses: pairs. How it is done:
-[security](security.md#the-audit).
-
-{verdict}
-"""
-
-
-def _ratio(worst: float) -> str:
-    return "∞" if worst == float("inf") else f"{worst:.3f}"
-
-
-def _table(cells: Mapping[Place, Cell]) -> list[str]:
-    """Return a line per kind, relation and unit, with a column per entrance."""
-    names = [name for name in ENTRANCES if any(place[3] == name for place in cells)]
-    head = ["kind", "relation", "unit", *names]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for kind, relation, unit in sorted({place[:3] for place in cells}):
-        several = [cells.get((kind, relation, unit, name)) for name in names]
-        shown = ["" if cell is None else f"{_ratio(cell.worst)} ({cell.pairs})" for cell in several]
-        lines.append("| " + " | ".join([kind, relation, unit, *shown]) + " |")
-    return lines
 
 
 # --- tables and their neighbours -----------------------------------------------------------------
@@ -410,13 +271,31 @@ class _Corner:
     mixed: float
     pairs: int
     turn: int = 0
+    tables: int = 0
+    """Tables that were not refused."""
     asked: dict[str, int] = field(default_factory=dict)
     """Pairs of each kind."""
+
+    def leave_out(self, before: Replay) -> None:
+        """Leave out the kinds that were replayed before on as many pairs, or were refused."""
+
+        def is_done(kind: str) -> bool:
+            place = (kind, self.relation, self.unit, self.entrance.name)
+            cell = None if place[:3] in before.stale else before.cells.get(place)
+            return cell is not None and (cell.pairs >= self.pairs or not cell.pairs)
+
+        self.questions = [ways for ways in self.questions if not is_done(ways[0].kind)]
+
+    def mark_refused(self, replay: Replay) -> None:
+        """Leave an empty cell for each kind that could not be asked of such rows."""
+        for ways in self.questions:
+            if ways[0].kind not in self.asked and self.tables >= 2 * len(ways):
+                replay.cell(ways[0].kind, self.relation, self.unit, self.entrance.name)
 
     @property
     def most_ways(self) -> int:
         """Return in how many ways a kind is asked: a table takes one of them."""
-        return max(map(len, self.questions))
+        return max(map(len, self.questions), default=1)
 
     @property
     def missing(self) -> int:
@@ -442,12 +321,14 @@ class _Corner:
             mixed=random.random() < self.mixed,
             keyed=entrance.keyed or random.random() < 0.3,
             typed=entrance.typed,
+            outcome=self.made_up.outcome,
         )
         with connections.lent():
             session = self._open(around, around.rows, turn)
             if session is None:
                 replay.refused += 1
                 return
+            self.tables += 1
             first = [
                 (question, record(_asking(session, question, reading=turn % READ == 0)))
                 for question in self._chosen(session, turn)
@@ -501,42 +382,44 @@ def replay_all(
     kinds: Sequence[str] = (),
     rows: Sequence[str] = (),
     through: Sequence[str] = ENTRANCES,
+    relations: Sequence[str] = RELATIONS,
+    units: Sequence[str] = UNITS,
     mixed: float = MIXED,
     seed: int | None = None,
     until: float = inf,
+    before: Replay | None = None,
 ) -> Replay:
     """Replay every kind on `pairs` pairs in each cell, or on as many as fit into `minutes`.
 
     `kinds` are those of questions, `rows` the names of descriptions of rows; left out, all. Of the
     tables, `mixed` have neighbours with cells in other encodings. `until` is a time of the clock.
+    What was replayed `before`, on the same sources, is not replayed again.
     """
     random, begun, replay = Random(seed), time.perf_counter(), Replay()
     processor, until = time.process_time(), min(until, time.time() + 60 * (minutes or inf))
     connections = Connections()
     by_rows = _questions_by_rows(list(kinds) or q.kinds())
     with open_entrances(through) as there, patch("duckdb.connect", connections.connect):
-        waiting = [
-            _Corner(
-                MADE_UP[description],
-                questions,
-                entrance,
-                relation,
-                unit,
-                mixed,
-                max(1, pairs // entrance.slow),
-            )
+        corners = [
+            _Corner(MADE_UP[description], questions, entrance, relation, unit, mixed, pairs)
             for description, questions in by_rows.items()
             if not rows or description.__name__ in rows
             for entrance in there
-            for relation in RELATIONS
-            for unit in (BY_ROW, BY_UNIT)
+            for relation in relations
+            if relation != LABEL or MADE_UP[description].outcome
+            for unit in units
         ]
+        for corner in corners:
+            corner.leave_out(before or Replay())
+        waiting = corners
         while waiting and time.time() < until:
+            waiting = [
+                corner for corner in corners if corner.missing and corner.turn < TRIES * pairs
+            ]
             for corner in waiting:
                 corner.replay(replay, random, connections)
-            waiting = [
-                corner for corner in waiting if corner.missing and corner.turn < TRIES * pairs
-            ]
+        for corner in corners:
+            corner.mark_refused(replay)
     replay.seconds = time.perf_counter() - begun
     replay.processor = time.process_time() - processor
     return replay
@@ -550,26 +433,33 @@ def replay_everywhere(
     minutes: float | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    before: Replay | None = None,
+    save: Callable[[Replay], None] | None = None,
 ) -> Replay:
-    """As `replay_all`, on all cores; and what is no question of a session, unless limited."""
-    from heldout.audit.replay_doors import replay_doors
+    """As `replay_all`, on all cores; and what is no question of a session, unless limited.
 
-    begun, whole = time.perf_counter(), Replay(limited_to=(*kinds, *through))
-    by_rows = _questions_by_rows(list(kinds) or q.kinds())
-    rows = [description.__name__ for description in by_rows]
-    # A cluster takes its time to start: once for all rows.
-    wanted = [name for name in ENTRANCES if not through or name in through]
+    Returns the cells of `before` and those that were missing there, or that were of other sources.
+    What is done so far is given to `save`, again and again.
+    """
+
+    begun, whole = time.perf_counter(), before or Replay()
+    _questions_by_rows(list(kinds) or q.kinds())  # refuses names that are none
+    known = replace(whole, cells=dict(whole.cells), sources=dict(whole.sources))
     parts = [
-        (name, own)
-        for name in wanted
-        for own in ([()] if name == ENTRANCES[-1] else [(name_of_rows,) for name_of_rows in rows])
+        (name, relation, unit)
+        for name in ENTRANCES
+        if not through or name in through
+        for relation in RELATIONS
+        for unit in UNITS
     ]
     # Where time is short, every part has its share; what one leaves, the next ones have.
     share, start = 60 * (minutes or inf) / (len(parts) + 1), time.time()
     with pool(workers) as executor:
         futures = [
-            executor.submit(replay_doors, pairs=pairs, until=start + cores(workers) * share)
-            for _ in range(not whole.limited_to)
+            executor.submit(
+                replay_doors, pairs=pairs, until=start + cores(workers) * share, before=known
+            )
+            for _ in range(not (kinds or through))
         ] + [
             executor.submit(
                 replay_all,
@@ -577,13 +467,244 @@ def replay_everywhere(
                 kinds=kinds,
                 until=start + min(place + cores(workers), len(parts) + 1) * share,
                 through=(name,),
-                rows=own,
+                relations=(relation,),
+                units=(unit,),
+                before=known,
             )
-            for place, (name, own) in enumerate(parts, 1)
+            for place, (name, relation, unit) in enumerate(parts, 1)
         ]
-        for done, future in enumerate(futures, 1):
+        for done, future in enumerate(as_completed(futures), 1):
             whole.merge(future.result())
+            whole.seconds = time.perf_counter() - begun
+            if save is not None:
+                save(whole)
             if progress is not None:
                 progress(f"{len(whole.cells)} cells", done, len(futures))
-    whole.seconds = time.perf_counter() - begun
     return whole
+
+
+# Releases that are no question of a session, replayed: boards, searches, shares of noise.
+HERE: Final = "list"
+Labelled = tuple[int, list[float]]
+"""A label, and the score that each model gives it."""
+
+
+# --- boards --------------------------------------------------------------------------------------
+
+BOARD: Final = Plan(rows=100, price=20, improvements=2, submissions=6)
+
+
+def _replay_boards(replay: Replay, random: Random, connections: Connections) -> None:
+    """Submit six models in turn; one person's row changes, and with it all that they say of it.
+
+    Half of the neighbours are the worst for the answers that were given: models that were above
+    the bar lose the row, and the others win it.
+    """
+    quality = sorted(random.random() for _ in range(BOARD.submissions))
+
+    def draw() -> Labelled:
+        label = random.randint(0, 1)
+        right = [random.random() < chance for chance in quality]
+        return label, [float(label if hit else 1 - label) for hit in right]
+
+    rows = [draw() for _ in range(BOARD.rows)]
+    first = record(_ask_board(rows))
+    for turn in range(AROUND):
+        other = list(rows)
+        if turn % 2:
+            other[random.randrange(len(other))] = random.randint(0, 1), random.choices(SCORES, k=6)
+        else:
+            _make_worst(other, first, random)
+        with connections.lent():
+            place = ("board", REPLACE_ONE, BY_ROW, HERE)
+            replay.cell(*place).add(compare_with(first, _ask_board(other)), "board")
+
+
+def _make_worst(rows: list[Labelled], first: Recording, random: Random) -> None:
+    """Turn around the row that models above the bar have right and the others wrong."""
+    above = [bool(draw.output) for draw in first.tape.draws if draw.kind == "bar"]
+
+    def fits(at: int) -> int:
+        label, scores = rows[at]
+        right = [(score >= 0.5) == bool(label) for score in scores]
+        return sum(a == b for a, b in zip(above, right, strict=False))
+
+    best = max(range(len(rows)), key=lambda at: (fits(at), random.random()))
+    label, _ = rows[best]
+    turned = [float(1 - label if was else label) for was in above]
+    rows[best] = label, turned + [float(label)] * (BOARD.submissions - len(turned))
+
+
+def _ask_board(rows: Sequence[Labelled]) -> Ask:
+    def ask() -> tuple[object, Loss]:
+        ledger = Ledger.open(None)
+        ledger.register("rows", budget=Budget(epsilon=BOARD.price))
+        shown = []
+        with TemporaryDirectory() as folder:
+            board = Board(
+                "replay", plan=BOARD, ledger=ledger, account="rows", state=Path(folder) / "state"
+            )
+            for place in range(BOARD.submissions):
+                table = {"y": [y for y, _ in rows], "p": [scores[place] for _, scores in rows]}
+                try:
+                    dataset = Dataset(table, label="y", score="p", name="made up")
+                    shown.append(str(board.submit(dataset, submission=f"model {place}")))
+                except HeldoutError as error:
+                    shown.append(str(error))
+        return shown, Loss.pure(BOARD.price)
+
+    return ask
+
+
+# --- searches ------------------------------------------------------------------------------------
+
+Array = npt.NDArray[np.float64]
+
+
+class _Model:
+    """A public model, as scikit-learn has them."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, power: int) -> None:
+        self.power = power
+
+    def predict_proba(self, X: Array) -> Array:
+        scores = np.clip(np.asarray(X, dtype=float)[:, 0], 0, 1) ** self.power
+        return np.stack([1 - scores, scores], axis=1)
+
+
+METRICS: Final = ("roc_auc", "average_precision", "neg_brier_score", "accuracy")
+CANDIDATES: Final = 2
+
+
+def _replay_searches(replay: Replay, random: Random, connections: Connections) -> None:
+    """Try two candidates on three folds, and one more than was declared, which must be refused."""
+
+    def draw() -> tuple[int, float]:
+        return random.randint(0, 1), random.choice(SCORES)
+
+    fold = [draw() for _ in range(random.randint(2, 8))]
+    alike = random.random() < 0.3  # folds with the very same rows
+    rows = [row for row in fold for _ in range(3)] if alike else [draw() for _ in fold * 3]
+    metric = random.choice(METRICS)
+    first = record(_ask_search(rows, metric))
+    for _ in range(AROUND):
+        other = list(rows)
+        other[random.randrange(len(other))] = draw()
+        with connections.lent():
+            place = ("search", REPLACE_ONE, BY_ROW, HERE)
+            replay.cell(*place).add(compare_with(first, _ask_search(other, metric)), "search")
+
+
+def _ask_search(rows: list[tuple[int, float]], metric: str) -> Ask:
+    public = [(0, 0.1), (1, 0.9)]
+    y = np.array([label for label, _ in public + rows])
+    X = np.array([[score] for _, score in public + rows])
+
+    def ask() -> tuple[object, Loss]:
+        search = Search(epsilon="4", candidates=CANDIDATES, folds=3, public=[0, 1], metric=metric)
+        shown: list[str] = []
+        for _, test in list(search.split(X, y)):
+            for power in range(1, CANDIDATES + 2):
+                try:
+                    shown.append(repr(search(_Model(power), X[test], y[test])))
+                except HeldoutError as error:
+                    shown.append(type(error).__name__)
+        return shown, search.loss
+
+    return ask
+
+
+# --- shares of noise -----------------------------------------------------------------------------
+
+
+class _Sum:
+    def __init__(self) -> None:
+        self.vectors: list[list[int]] = []
+
+    def submit(self, vector: Sequence[int]) -> None:
+        self.vectors.append([int(number) for number in vector])
+
+
+def _replay_shares(replay: Replay, random: Random, connections: Connections) -> None:
+    """Hand to a secure sum whatever kind of answer can be handed in: none under labels."""
+    for relation in (REPLACE_ONE, ADD_REMOVE):
+        for unit in (BY_ROW, BY_UNIT):
+            around = draw_neighbours(
+                MADE_UP[ScoredRows].columns,
+                random,
+                relation=relation,
+                rows_per_unit=None if unit == BY_ROW else random.randint(1, MOST),
+                count=AROUND,
+                mixed=False,
+                keyed=False,
+            )
+
+            def open_session(rows: list[Row], around: Any = around) -> PrivateSession:
+                table, _ = store_list(rows, around.columns, None, 0)
+                private = MADE_UP[ScoredRows].open(table, **around.custody)
+                return PrivateSession(private, budget=EVERYTHING)
+
+            session = open_session(around.rows)
+            shared = []
+            for question in (kind.to_replay()[0] for kind in q.registered()):
+                try:
+                    shared.append((question, record(_ask_share(session, question))))
+                except ArgumentError:  # cannot be handed in
+                    continue
+            for rows in around.others:
+                with connections.lent():
+                    other = open_session(rows)
+                    for question, first in shared:
+                        place = (f"share-of-{question.kind}", relation, unit, HERE)
+                        result = compare_with(first, _ask_share(other, question))
+                        replay.cell(*place).add(result, question.kind)
+
+
+def _ask_share(session: PrivateSession, question: Question[Any]) -> Ask:
+    def ask() -> tuple[object, Loss]:
+        into = _Sum()
+        receipt = hand_in(session, question, honest=3, into=into)  # type: ignore[arg-type]
+        return into.vectors, receipt.loss
+
+    return ask
+
+
+# --- the run -------------------------------------------------------------------------------------
+
+DOORS: Final[Mapping[Callable[[Replay, Random, Connections], None], str]] = {
+    _replay_boards: "board",
+    _replay_searches: "search",
+    _replay_shares: "share-of-",
+}
+"""Each replays one table and its neighbours, for kinds that begin like that."""
+
+
+def replay_doors(
+    *,
+    pairs: int = 200,
+    until: float = inf,
+    seed: int | None = None,
+    before: Replay | None = None,
+) -> Replay:
+    """Replay each of them on `pairs` pairs, or on as many as are done at a time of the clock."""
+    random, begun, replay = Random(seed), time.perf_counter(), Replay()
+    processor, connections = time.process_time(), Connections()
+    known = before or Replay()
+    with patch("duckdb.connect", connections.connect):
+        for door, kind in DOORS.items():
+            here = {
+                place: cell
+                for place, cell in known.cells.items()
+                if place[0].startswith(kind) and place[:3] not in known.stale
+            }
+            done = min((cell.pairs for cell in here.values()), default=0)
+            for _ in range(done, pairs, AROUND):
+                if time.time() > until:
+                    break
+                with connections.lent():
+                    door(replay, random, connections)
+    replay.seconds = time.perf_counter() - begun
+    replay.processor = time.process_time() - processor
+    return replay

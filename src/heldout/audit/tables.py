@@ -5,6 +5,7 @@ with more rows than count, other people's rows between theirs, and the same valu
 encodings (1, 1.0, True, Decimal("1.0"), "1").
 """
 
+import atexit
 import csv
 import itertools
 import os
@@ -13,17 +14,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
+from heldout.kernel.neighbours import Neighbours
 from heldout.questions.worst_cases import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import SparkSession
 
-REPLACE_ONE, ADD_REMOVE = "replace-one", "add-remove"
+REPLACE_ONE, ADD_REMOVE, LABEL = (str(relation) for relation in Neighbours)
 WHO, KEY = "who", "row"
 """The columns that say whose row it is, and which."""
 LARGE: Final = 2**53
@@ -76,15 +80,18 @@ def draw_neighbours(
     mixed: bool,
     keyed: bool,
     typed: bool = False,
+    outcome: tuple[str, ...] = (),
 ) -> Neighbourhood:
     """Return a table and `count` neighbours; `mixed` gives one person's cells other encodings.
 
     Where the storage is `typed`, only the digits of decimals differ. Where rows have no key, a
-    person's rows are told apart by their order.
+    person's rows are told apart by their order. Label neighbours differ in `outcome` alone.
     """
     custody: dict[str, Any] = {"neighbours": relation}
     if rows_per_unit is None:
-        rows, others = _by_row(columns, random, relation, count, mixed and not typed)
+        rows, others = _by_row(
+            columns, random, relation, count, mixed and not typed, outcome=outcome
+        )
     else:
         styles = ["decimal"] if mixed and typed else [*STYLES] if mixed else [*STYLES][:-1]
         style = random.choice(styles)
@@ -97,6 +104,7 @@ def draw_neighbours(
             typed=typed,
             most=rows_per_unit,
             name=STYLES[style],
+            outcome=outcome,
         )
         columns = {**columns, WHO: Column((), type=TYPES.get(style, "bigint"))}
         custody |= {"unit": WHO, "rows_per_unit": rows_per_unit}
@@ -121,7 +129,13 @@ def _row(columns: Columns, random: Random, mixed: bool, typed: bool, **keys: Any
 
 
 def _by_row(
-    columns: Columns, random: Random, relation: str, count: int, mixed: bool
+    columns: Columns,
+    random: Random,
+    relation: str,
+    count: int,
+    mixed: bool,
+    *,
+    outcome: tuple[str, ...],
 ) -> tuple[list[Row], list[list[Row]]]:
     """Return a table and others with one row more or less, or another in its place."""
     rows = [_row(columns, random, False, False, **{KEY: at}) for at in range(random.randint(6, 20))]
@@ -130,6 +144,10 @@ def _by_row(
     others = []
     for _ in range(count):
         at, other = random.randrange(len(rows)), list(rows)
+        if relation == LABEL:
+            other[at] = _with_outcome(rows[at], columns, random, mixed, outcome)
+            others.append(other)
+            continue
         come = _row(columns, random, mixed, False, **{KEY: random.choice([777, LARGE + 3])})
         if relation == REPLACE_ONE:
             other[at] = come
@@ -151,6 +169,7 @@ def _by_person(
     typed: bool,
     most: int,
     name: Callable[[int], Any],
+    outcome: tuple[str, ...],
 ) -> tuple[list[Row], list[list[Row]]]:
     """Return a table where everybody has 1 to most + 2 rows; one person's differ in the others."""
     keys = iter(random.sample(range(10_000), 2_000))
@@ -162,6 +181,18 @@ def _by_person(
     people = [rows_of(name(i)) for i in range(random.randint(3, 7))]
     rows, others = _merge(people, random), []
     for _ in range(count):
+        if relation == LABEL:
+            own, forms = random.choice(people), mixed and not typed
+            changed = [row for row in own if random.random() < 0.8] or own
+            others.append(
+                [
+                    _with_outcome(row, columns, random, forms, outcome)
+                    if any(row is one for one in changed)
+                    else row
+                    for row in rows
+                ]
+            )
+            continue
         left, order = list(people), rows
         leaves = relation == REPLACE_ONE or random.random() < 0.3
         arrives = not leaves or (relation == REPLACE_ONE and random.random() < 0.8)
@@ -176,6 +207,15 @@ def _by_person(
             come = rows_of(random.choice(STRANGERS) if strange else own, mixed)
         others.append(_insert(order, come, random))
     return rows, others
+
+
+def _with_outcome(
+    row: Row, columns: Columns, random: Random, mixed: bool, outcome: tuple[str, ...]
+) -> Row:
+    """Return the row with another outcome, and nothing else changed."""
+    cells = {name: _draw(columns[name], random) for name in outcome}
+    forms = {name: random.choice(FORMS) for name in outcome if mixed}
+    return Row({**row.cells, **cells}, {**row.forms, **forms})
 
 
 def _merge(people: Sequence[list[Row]], random: Random) -> list[Row]:
@@ -242,8 +282,6 @@ class Entrance:
     """Rows have no order there, so that they need a key."""
     typed: bool = False
     """The storage declares the types, which are the same for both neighbours."""
-    slow: int = 1
-    """A pair takes so many times as long as through another entrance: there are fewer."""
 
 
 def _cells(rows: list[Row], columns: Columns) -> dict[str, list[Any]]:
@@ -420,8 +458,8 @@ def open_entrances(names: Sequence[str] = ENTRANCES) -> Iterator[list[Entrance]]
             place = stack.enter_context(_postgres(address))
             there.append(Entrance("PostgreSQL", _store_postgres, place, keyed=True, typed=True))
         if "Spark" in names and os.environ.get("HELDOUT_TEST_SPARK"):
-            session = stack.enter_context(_spark())
-            there.append(Entrance("Spark", _store_spark, session, True, typed=True, slow=100))
+            session = _spark()
+            there.append(Entrance("Spark", _store_spark, session, keyed=True, typed=True))
         yield there
 
 
@@ -439,22 +477,30 @@ def _postgres(address: str) -> Iterator[tuple[object, str, str]]:
             connection.execute(f"DROP SCHEMA {schema} CASCADE")
 
 
-@contextmanager
-def _spark() -> Iterator[object]:
+@cache
+def _spark() -> "SparkSession":
+    """Return a session that lasts as long as the process: to start one takes longer than a table.
+
+    Tables are so short that planning takes nearly all of the time. What makes long queries quick
+    (compiled code, plans that adapt) makes these slow.
+    """
     from pyspark.sql import SparkSession
 
     settings = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "1",
+        "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     builder = SparkSession.builder.master("local[1]").appName("heldout")
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+    atexit.register(session.stop)
+    return session

@@ -29,8 +29,7 @@ from heldout.kernel.noise.selection import AboveBar, NoisyTopK, PermuteAndFlip, 
 from heldout.kernel.noise.tables.dawa import Dawa, scaled_costs
 from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.ranking import mechanism as ranking
-from heldout.kernel.ranking.ladder import PiecewiseLaplace
-from heldout.kernel.ranking.laws import ScaledNoise
+from heldout.kernel.ranking.ladder import PiecewiseLaplace, ScaledNoise
 from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods.thresholds import SmoothMedian
 

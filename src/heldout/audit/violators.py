@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from heldout.audit.result import Floats
+from heldout.audit.events import Floats
 from heldout.audit.subjects import VIOLATOR, Pair, Subject, register
 from heldout.kernel.loss import Loss
 from heldout.questions.features.selection import (

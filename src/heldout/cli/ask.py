@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, CycloptsError, Parameter
 
 from heldout.arguments import shown
-from heldout.cli.fields import make_options, option_of, read_option
 from heldout.cli.frame import ANSWER, FRAME, QUESTION, ROWS, Bought, Framed, Page, buy
 from heldout.cli.help import ShortHelp
-from heldout.cli.rows import Custody, Where, options_for
+from heldout.cli.rows import Custody, Where, make_options, option_of, options_for, read_option
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:

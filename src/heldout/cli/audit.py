@@ -80,8 +80,8 @@ def audit(
     draws
         With --all: draws for the check of each sampler.
     out
-        With --all or --replay: write the page of results to this .md file. Where kinds or
-        entrances are named, the cells of the others stay as they are there.
+        With --all or --replay: write the page of results to this .md file. A replay goes on from
+        the page that is there: it fills in what is missing and what has changed its sources.
     """
     from heldout.audit.auditor import audit as audited
     from heldout.audit.long import long_audit
@@ -173,12 +173,18 @@ def _replay(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    from heldout.arguments.rules import OneOf, Whole
+    from heldout.arguments import OneOf, Whole
     from heldout.audit.replay import replay_everywhere
+    from heldout.audit.replay_page import Replay, read_page
     from heldout.audit.tables import ENTRANCES
 
     for name in through:
         OneOf(ENTRANCES)(name, "through")
+
+    def save(replayed: Replay) -> None:
+        if out is not None:
+            out.write_text(replayed.markdown(), encoding="utf-8")
+
     with _bar(not as_json) as progress:
         replayed = replay_everywhere(
             pairs=Whole()(pairs, "pairs"),
@@ -187,10 +193,9 @@ def _replay(
             minutes=minutes,
             workers=workers,
             progress=progress,
+            before=read_page("" if out is None or not out.exists() else out.read_text("utf-8")),
+            save=save,
         )
-    if out is not None:
-        before = out.read_text(encoding="utf-8") if out.exists() else ""
-        out.write_text(replayed.markdown(before), encoding="utf-8")
     head = ("kind", "relation", "unit", "entrance", "pairs", "worst ratio")
     rows = [
         (*place, str(cell.pairs), f"{cell.worst:.3f}") for place, cell in replayed.cells.items()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from heldout.cli.ask import ask
 from heldout.cli.frame import FRAME, PAGE, ROWS, Bought, Framed, Page, Paged, buy
 from heldout.cli.output import (
     Flag,
@@ -369,3 +370,18 @@ def _print_rates(
         for row, rate in zip(rows, RATES, strict=True):
             row.append(f"{release.threshold_for(specificity=1 - rate):.4g}")
     print_table(head, rows)
+
+
+# `heldout twin`: made-up rows that are like the private ones, to work with in their place.
+def twin(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
+    """Make up rows that are like the private ones, for a price.
+
+    Columns and their bounds are declared. `heldout ask private-twin --help` lists the options, and
+    `--json` gives the noisy tables. Examples:
+
+    ```
+    heldout twin people.csv --values age=18,65 --values pay=0,90000 --whole age --epsilon 1 \\
+      --out twin.csv
+    ```
+    """
+    ask("private-twin", *words)

@@ -282,11 +282,11 @@ def _buy_from_server(questions: Sequence["Question[Any]"], frame: Frame) -> Boug
     takes_model = any(find(question.kind).takes_model() for question in questions)
     if scoring.model is None and takes_model:
         raise ArgumentError("--model must be given: the file that the server is to judge.")
-    if scoring.model is not None and not takes_model:
+    rows = frame.remote.rows()
+    if scoring.model is not None and not takes_model and not rows.facts.get("from_models"):
         raise ArgumentError("This question is about the rows alone: leave --model out.")
     files = [Path(name) for question in questions for name in question.rivals]
     asked = [_elsewhere(question) for question in questions]
-    rows = frame.remote.rows()
     if not frame.yes:
         for question, widths in zip(asked, rows.quote(*asked).half_widths, strict=True):
             hidden = [name for name, width in widths.items() if not width.informative]

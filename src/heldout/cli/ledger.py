@@ -79,7 +79,10 @@ class Registration:
     rows_per_unit
         How many rows of one unit may count.
     neighbours
-        replace-one or add-remove. Without a unit, replace-one makes the number of rows public.
+        replace-one, add-remove, or label. Without a unit, replace-one makes the number of rows
+        public; label makes everything public but the outcome.
+    outcome
+        With label: the column with the outcome, or time and event.
     people
         The account that data sets about the same people share; a new one gets this budget.
     closed
@@ -90,7 +93,8 @@ class Registration:
 
     unit: str | None = None
     rows_per_unit: int = 1
-    neighbours: Literal["replace-one", "add-remove"] = "replace-one"
+    neighbours: Literal["replace-one", "add-remove", "label"] = "replace-one"
+    outcome: tuple[str, ...] = ()
     people: str | None = None
     closed: Flag = False
     new: Flag = False
@@ -393,13 +397,12 @@ def _budget(text: str) -> "Budget":
 
 def _say(ledger: "Ledger", account: "Account | str", sentence: str, as_json: bool) -> None:
     """Print how the account stands after a decision: as JSON, or as a sentence."""
-    from heldout.drawing.words import amount
 
     budget, spent = ledger.budget(account), ledger.spent(account)
     if as_json:
         print_json({"budget": budget.as_dict(), "spent": spent.as_dict()})
     else:
-        standing = f"budget {amount(budget)}, spent {amount(spent)}"
+        standing = f"budget {budget}, spent {spent}"
         console().print(one_line(f"{sentence}: {standing}."))
 
 
@@ -418,15 +421,14 @@ def _receipt(typed: str) -> str:
 
 
 def _print_summary(summary: "Summary", last: int) -> None:
-    from heldout.drawing.words import amount
 
     print_table(
         ("account", "budget", "spent", "left", "protection"),
         [
             (
                 "- " * standing.depth + standing.name,
-                amount(standing.budget),
-                amount(standing.spent),
+                str(standing.budget),
+                str(standing.spent),
                 _bar(standing),
                 _protection(standing.protection),
             )
@@ -452,7 +454,6 @@ def _print_summary(summary: "Summary", last: int) -> None:
 def _bookings(summary: "Summary", last: int) -> list[tuple[str, ...]]:
     """Return the last bookings: entry, time, account, release, price and receipt."""
     from heldout.drawing.ledger import asked
-    from heldout.drawing.words import amount
 
     names = {standing.account: standing.name for standing in summary.accounts}
     return [
@@ -461,7 +462,7 @@ def _bookings(summary: "Summary", last: int) -> list[tuple[str, ...]]:
             f"{booking.time:%Y-%m-%d %H:%M}",
             names[booking.account],
             asked(booking.request),
-            "" if booking.loss is None else amount(booking.loss),
+            "" if booking.loss is None else str(booking.loss),
             booking.hash,
         )
         for booking in summary.bookings[-last:]
@@ -469,7 +470,6 @@ def _bookings(summary: "Summary", last: int) -> list[tuple[str, ...]]:
 
 
 def _as_dict(standing: "Standing") -> dict[str, Any]:
-    from heldout.drawing.words import amount
 
     amounts: dict[str, Budget | Loss] = {
         "budget": standing.budget,
@@ -483,7 +483,7 @@ def _as_dict(standing: "Standing") -> dict[str, Any]:
         "parent": standing.parent,
         "closed": standing.closed,
         "protection": _protection(standing.protection),
-        **{name: amount(value) for name, value in amounts.items()},
+        **{name: str(value) for name, value in amounts.items()},
         "exact": {name: value.as_dict() for name, value in amounts.items()},
     }
 
@@ -505,12 +505,15 @@ def _sums(sums: Mapping[str, Fraction]) -> str:
 def _protection(stored: dict[str, Any] | None) -> str:
     if stored is None:
         return ""
+    relation = str(stored["neighbours"])
+    if stored.get("outcome"):
+        relation += f" ({stored['outcome']})"
     if not stored["unit"]:
-        return str(stored["neighbours"])
+        return relation
     name = stored["unit_name"] or "unit"
     count = stored["rows_per_unit"]
     rows = "1 row" if count == 1 else f"{count} rows"
-    return f"{stored['neighbours']}, {name} with {rows}"
+    return f"{relation}, {name} with {rows}"
 
 
 # --- its page ---
@@ -519,7 +522,6 @@ def _protection(stored: dict[str, Any] | None) -> str:
 def page(summary: "Summary") -> str:
     """Return one HTML page: how every account stands, and a plot of the spending."""
     from heldout.drawing.page import rendered
-    from heldout.drawing.words import amount
 
     return rendered(
         "ledger.html",
@@ -527,8 +529,8 @@ def page(summary: "Summary") -> str:
         accounts=[
             (
                 "– " * standing.depth + standing.name,
-                amount(standing.budget),
-                amount(standing.spent),
+                str(standing.budget),
+                str(standing.spent),
                 "closed" if standing.closed else f"{standing.share_left:.0%}",
             )
             for standing in summary.accounts

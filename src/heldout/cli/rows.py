@@ -1,21 +1,21 @@
 """The options by which commands name private rows, one group for each kind of rows."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from cyclopts import Group, Parameter
 
-from heldout.cli.fields import make_options, option_of, read_option
+from heldout.arguments import Flag as FlagRule
+from heldout.arguments import FormField
 from heldout.cli.model import Scoring
 from heldout.cli.output import Flag, Several, declared_values, label_value, words_in
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
     from heldout.data.description import Description
-    from heldout.data.feature_matrix import FeatureMatrix
-    from heldout.data.feature_sources import Space
+    from heldout.data.feature_matrix import FeatureMatrix, Space
     from heldout.data.postgres import PostgresTable
     from heldout.models import ScoredRows
     from heldout.questions import Question
@@ -71,7 +71,8 @@ class Custody:
     row_key
         Column that tells rows apart.
     neighbours
-        replace-one: the number of rows is public. add-remove: it is not.
+        replace-one: the number of rows is public. add-remove: it is not. label: all is public
+        but the outcome.
     table
         Table of the database, as schema.table, where a postgresql:// address is given.
     query
@@ -93,7 +94,7 @@ class Custody:
     unit: str | None = None
     rows_per_unit: int = 1
     row_key: str | None = None
-    neighbours: Literal["replace-one", "add-remove"] = "replace-one"
+    neighbours: Literal["replace-one", "add-remove", "label"] = "replace-one"
     table: str | None = None
     query: str | None = None
     ledger: Annotated[str | None, PAYS] = None
@@ -346,7 +347,7 @@ class FittedOptions(Custody):
         return self.predicted
 
     def session(self, source: Any, *, asked: Asked) -> "PrivateSession":
-        from heldout.data.regression_table import RegressionTable
+        from heldout.data.measured import RegressionTable
         from heldout.questions.regression.session import RegressionSession
 
         private = RegressionTable(
@@ -419,7 +420,7 @@ class FeatureOptions(Labelled, Custody):
         return self.open_session(PrivateSession, self.private(source), asked=asked)
 
     def _space(self) -> "Space":
-        from heldout.data.feature_sources import HashedText, Vocabulary
+        from heldout.data.feature_matrix import HashedText, Vocabulary
 
         if self.words is None:
             return HashedText(size=self.hash_size, longest=self.longest)
@@ -505,7 +506,7 @@ def options_for(of: Sequence[type["Description"]]) -> type[Custody] | None:
     from heldout.data.classes import ClassifiedRows
     from heldout.data.description import ScoredRows
     from heldout.data.feature_matrix import FeatureRows
-    from heldout.data.regression_table import FittedRows
+    from heldout.data.measured import FittedRows
     from heldout.data.two_tables import TruthRows
 
     known: dict[type[Description], type[Custody]] = {
@@ -521,3 +522,54 @@ def options_for(of: Sequence[type["Description"]]) -> type[Custody] | None:
         if rows.declares:
             return described_options(rows)
     return None
+
+
+# Options of a command from the fields of a form: of a question, or of rows that it is asked of.
+def option_of(form_field: FormField) -> tuple[str, Any, Field[Any]]:
+    """Return the option of one field, as a field of a dataclass."""
+    flag = isinstance(form_field.rule, FlagRule)
+    several = form_field.rule.takes_several
+    words: dict[str, Any] = {"name": form_field.option, "help": _hint(form_field)}
+    if several:
+        words |= {"consume_multiple": True, "negative": ""}
+    if flag and form_field.default:
+        words |= {"negative": "--no-" + form_field.option.removeprefix("--")}
+    kind: Any = bool if flag else tuple[str, ...] if several else str
+    if form_field.required:
+        return form_field.name, Annotated[kind, Parameter(**words)], field()
+    words["show_default"] = False
+    optional: Any = field(default=None)
+    return form_field.name, Annotated[kind | None, Parameter(**words)], optional
+
+
+def _hint(form_field: FormField) -> str:
+    """Return the help of a field, with its choices and its default."""
+    schema = form_field.rule.schema()
+    choices = schema.get("enum") or schema.get("items", {}).get("enum")
+    hint = form_field.help
+    if choices and not all(choice in hint for choice in choices):
+        hint += f" One of: {', '.join(choices)}."
+    if form_field.default not in (None, False, {}, ()):
+        default = "yes" if form_field.default is True else form_field.default
+        hint += f" [default: {default}]"
+    return hint
+
+
+def read_option(form_field: FormField, value: str | bool | Sequence[str] | None) -> object:
+    """Read what was typed by the rule of its field."""
+    if value is None or isinstance(value, bool):
+        return value
+    words = [value] if isinstance(value, str) else list(value)
+    return form_field.rule.from_command(words, form_field.option)
+
+
+def make_options(name: str, content: Sequence[Any], *bases: type) -> type[Any]:
+    """Return the options as a dataclass, which a command takes."""
+    words = [
+        (called, kind, field(default=old.default, kw_only=True)) for called, kind, old in content
+    ]
+    made = make_dataclass(name, words, bases=bases, frozen=True, kw_only=True)
+    made.__module__ = __name__  # the parser looks into classes of packages only
+    if bases:
+        made.__doc__ = bases[0].__doc__
+    return made

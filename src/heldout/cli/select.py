@@ -65,8 +65,8 @@ def select(
         Run a published method that is not private, on data that may be shown.
     """
     from heldout import questions as q
+    from heldout.questions.features.estimators import select_from
     from heldout.questions.features.selection import BASELINES
-    from heldout.questions.features.selector import select_from
 
     if legend is not None and rows.text is None:
         raise ArgumentError("--legend requires --text.")
@@ -99,7 +99,7 @@ def _meanings(
     known: list[str], rows: FeatureOptions, selected: "Selection"
 ) -> dict[str, list[str]]:
     """Return which public words fall on the places that were selected."""
-    from heldout.data.feature_sources import HashedText
+    from heldout.data.feature_matrix import HashedText
 
     chosen = {int(index) for index in selected.indices}
     by_place: dict[str, list[str]] = {}

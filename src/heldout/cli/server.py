@@ -413,7 +413,6 @@ def verify(
         Write the page that the signed numbers make to this .html file.
     """
     from heldout.drawing.page import write_page
-    from heldout.drawing.words import amount
     from heldout.server.signing import Genuine, key_of
 
     if (server is None) != (token_file is None):
@@ -448,7 +447,7 @@ def verify(
         say = console()
         say.print("Signature: good.")
         _print_subject(genuine, model)
-        say.print(f"Paid: {amount(receipt.loss)}, entry {receipt.sequence} of the ledger.")
+        say.print(f"Paid: {receipt.loss}, entry {receipt.sequence} of the ledger.")
         print(f"Receipt: {receipt.hash}")
         if in_ledger is not None:
             say.print(f"The booking is in the server's ledger, which ends at entry {in_ledger}.")
@@ -485,7 +484,7 @@ def _print_subject(genuine: "Genuine", model: Path | None) -> None:
 def _end_of_ledger(address: str, token_file: Path, genuine: "Genuine") -> int:
     """Return where the server's ledger ends, if it holds the booking and was not put back."""
     from heldout.cli.frame import open_server
-    from heldout.client.server import not_put_back
+    from heldout.client import not_put_back
 
     server, receipt = open_server(address, token_file), genuine.answered.receipt
     now = server.head()

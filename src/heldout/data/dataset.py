@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-from heldout.arguments.rules import OneOf
+from heldout.arguments import OneOf
 from heldout.data import sql, validation
-from heldout.data.description import ScoredRows
+from heldout.data.description import ScoredRows, declared_groups, kind_declared
 from heldout.data.duckdb import ArraysEngine, DuckDBEngine
-from heldout.data.groups import declared_groups, kind_declared
 from heldout.data.postgres import PostgresTable
 from heldout.data.scores import (
     FURTHEST,
@@ -80,7 +79,9 @@ class Dataset(PrivateTable):
         keys that mean something outside the table (an admission number, not 0, 1, 2, ...).
         Without keys the budget goes with the whole table, and a column more is another table.
     neighbours
-        "replace-one" (the number of rows is public) or "add-remove".
+        "replace-one" (the number of rows is public) or "add-remove". "label" protects each row's
+        outcome and nothing else: scores, groups, weights, keys and the number of rows are taken
+        to be public; see docs/neighbours-and-units.md for when that is wrong.
     values
         Instead of a label: columns with a number for each row, and the bounds of each,
         `{"dice": (0, 1)}`; or with words, and the number that each stands for,
@@ -110,7 +111,7 @@ class Dataset(PrivateTable):
         if cls is Dataset and classes is not None:
             from heldout.data.classes import ClassifiedDataset as cls
         elif cls is Dataset and label is None and declared.get("time") is not None:
-            from heldout.data.survival import SurvivalDataset as cls
+            from heldout.data.measured import SurvivalDataset as cls
         elif cls is Dataset and label is None and declared.get("values") is not None:
             from heldout.data.measured import MeasuredDataset as cls
         return object.__new__(cls)
@@ -191,6 +192,11 @@ class Dataset(PrivateTable):
             schema=schema,
             name=name,
         )
+
+    of_outcome: ClassVar[tuple[str, ...]] = ("label",)
+
+    def _outcome(self) -> tuple[str, ...]:
+        return (self.label,)
 
     def _exposed(self) -> dict[str, str]:
         self._require(self.label, self.score, *(self.rivals or ()), *self.groups)

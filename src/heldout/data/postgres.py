@@ -8,9 +8,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from heldout.data.dialects import transpile
 from heldout.data.engine import HOUR, Elsewhere, check_names, checked_timeout, or_raise
-from heldout.data.sql import Array, Columns, identifier
+from heldout.data.sql import Array, Columns, identifier, transpile
 from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
 
 if TYPE_CHECKING:

@@ -209,7 +209,7 @@ def grid_body(score_range: tuple[float, float], cells: int = CELLS) -> str:
     """Rows by label and nearest grid point.
 
     The cast rounds to the nearest integer, half to even, on DuckDB and PostgreSQL; for Spark,
-    whose cast cuts off, `heldout.data.dialects` writes RINT into it, which is the same function.
+    whose cast cuts off, `heldout.data.sql` writes RINT into it, which is the same function.
     """
     low, high = score_range
     offset = f"(score - {double(low)})" if low else "score"

@@ -9,9 +9,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Final
 
-from heldout.data.dialects import transpile
 from heldout.data.engine import HOUR, Elsewhere, as_numpy, check_names, checked_timeout, or_raise
-from heldout.data.sql import Columns, identifier
+from heldout.data.sql import Columns, identifier, transpile
 from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
 
 # Of a session of our own, so that those of the caller stay as they are.

@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from heldout.kernel.loss import Budget, Loss
+from heldout.kernel.loss import Loss, decimal
 from heldout.kernel.neighbours import Neighbours, Protection
 
 if TYPE_CHECKING:
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from heldout.intervals.measure import Measure
 
 __all__ = [
-    "amount",
     "around",
     "belief",
     "between",
@@ -43,6 +41,22 @@ def protection_in_words(protection: Protection, rows: int | None) -> str:
     Each of the 5,000 rows is protected: any one of them could be exchanged for another, and every
     number here would be nearly as likely. How many rows there are is public.
     """
+    if protection.only_labels:
+        outcome = " and ".join(repr(name) for name in protection.outcome) or "outcome"
+        whose = f"Only outcomes ({outcome}) are protected"
+        if protection.unit:
+            count = protection.rows_per_unit
+            limit = "one row counts" if count == 1 else f"at most {count} rows count"
+            whose += (
+                f": those of all rows of each {protection.unit_name or 'unit'}, of which {limit},"
+            )
+        else:
+            whose += ": that of any one row"
+        return (
+            f"{whose} could be another, and every number here would be nearly as likely. All else "
+            "is taken to be public: scores, groups, weights, who is in the data and how many rows "
+            "there are."
+        )
     swap = protection.neighbours is Neighbours.REPLACE_ONE
     if protection.unit:
         count = protection.rows_per_unit
@@ -83,34 +97,15 @@ def belief(price: Loss, protection: Protection) -> str:
     others = "all other rows and holds an even bet about this one"
     if protection.unit:
         others = f"everything about all others and holds an even bet about one {one}"
+    if protection.only_labels:
+        whose = f"the outcomes of one {one}" if protection.unit else "the outcome of one row"
+        others = f"everything else and holds an even bet about {whose}"
     most = 100 / (1 + math.exp(-min(float(price.epsilon), 700.0)))
     places = 1 if most < 99.9 else 4
     return (
         f"Somebody who knows {others} can be at most "
         f"{math.ceil(most * 10**places) / 10**places:.{places}f}% sure of it afterwards."
     )
-
-
-def amount(price: Loss | Budget) -> str:
-    """A price with its epsilon as a decimal where it is a short one.
-
-    >>> amount(Loss.pure("0.5")), amount(Loss.pure("1/3"))
-    ('epsilon 0.5', 'epsilon 1/3')
-    """
-    if price.epsilon is None:
-        return str(price)
-    text = f"epsilon {decimal(price.epsilon)}"
-    return f"{text}, delta {decimal(price.delta)}" if price.delta else text
-
-
-def decimal(number: Fraction) -> str:
-    """An exact number as people write it: a decimal if it has few digits, else a fraction.
-
-    >>> decimal(Fraction(37, 500)), decimal(Fraction(1, 3))
-    ('0.074', '1/3')
-    """
-    short = f"{float(number):.6g}" if number < 10**6 else str(number)
-    return short if "e" not in short and Fraction(short) == number else str(number)
 
 
 def grid(down: Sequence[str], across: Sequence[str], cells: Sequence[Sequence[str]]) -> str:

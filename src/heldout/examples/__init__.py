@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.arguments.rules import Whole
+from heldout.arguments import Whole
 
 if TYPE_CHECKING:
     import pyarrow

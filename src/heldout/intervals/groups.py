@@ -22,8 +22,7 @@ from heldout.arguments import shown, visible
 from heldout.drawing.words import by_width
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
-from heldout.intervals.measure import Interval, Measure
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.tuned import HEAVY_TAILS
 from heldout.kernel.door import Drawn
 

@@ -28,7 +28,7 @@ class Event:
     >>> event.encode()
     '{"kind":"discrete-laplace","parameters":{"dimension":"3","l1_sensitivity":"2","scale":"4"},"version":1}'
     >>> print(price(event))
-    epsilon 1/2
+    epsilon 0.5
     """
 
     kind: str
@@ -121,7 +121,7 @@ def price(event: Event) -> Loss:
     (UnknownEvent); a parameter out of its range (ArgumentError).
 
     >>> print(price(Event("smooth-cauchy", {"a": "1/4", "beta": "1/4"})))
-    epsilon 1/2
+    epsilon 0.5
     """
     rule = _rule(event)
     values = {name: read(event.parameters[name], name) for name, read in rule.parameters.items()}
@@ -331,6 +331,12 @@ def _sparse_vector(*, epsilon: Fraction) -> Loss:
 @_priced("objective-perturbation", 1, epsilon=_positive)
 def _objective_perturbation(*, epsilon: Fraction) -> Loss:
     """The minimum of a noisy convex loss; noise, curvature and the solver's slack are inside."""
+    return Loss.pure(epsilon)
+
+
+@_priced("declared", 1, epsilon=_positive)
+def _declared(*, epsilon: Fraction) -> Loss:
+    """Code from outside: the price is on its own word."""
     return Loss.pure(epsilon)
 
 

@@ -1,18 +1,179 @@
 """A model from outside: what it takes and gives, and whether it is proven."""
 
 import hashlib
+import json
+import math
 import os
-from collections.abc import Mapping
+import statistics
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heldout.arguments import is_one_of, shown
 from heldout.errors import ArgumentError, MissingDependency, UnusableModel
 from heldout.models.calls import Problem
 from heldout.models.isolate import check_sandbox, looked_at
 from heldout.models.keeper import Field, Task
-from heldout.models.linear import LinearModel
+
+# A linear model as JSON: coefficients by column, an intercept and a link.
+if TYPE_CHECKING:
+    from heldout.models.calls import Array
+
+MOST_TERMS = 4096
+_INTERCEPTS = ("(Intercept)", "Intercept", "const", "intercept")
+_KEYS = {"coefficients", "intercept", "link", "levels"}
+
+
+def _logistic(value: float) -> float:
+    return 1 / (1 + math.exp(-value)) if value >= 0 else 1 - 1 / (1 + math.exp(value))
+
+
+LINKS: dict[str, Callable[[float], float]] = {
+    "identity": lambda value: value,
+    "logit": _logistic,
+    "probit": statistics.NormalDist().cdf,
+    "log": math.exp,
+}
+"""The mean as a function of the linear score."""
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """Numbers alone, so that nothing has to be proven: each row is a sum over its own columns.
+
+    >>> model = LinearModel.parse({"coefficients": {"(Intercept)": -1.0, "age": 0.5, "sexM": 1.0},
+    ...                            "levels": {"sex": ["F", "M"]}, "link": "logit"})
+    >>> model.intercept, model.numbers, model.levels
+    (-1.0, {'age': 0.5}, {'sex': {'F': 0.0, 'M': 1.0}})
+    """
+
+    intercept: float
+    numbers: Mapping[str, float]
+    levels: Mapping[str, Mapping[str, float]]
+    link: str
+
+    @classmethod
+    def parse(cls, content: str | bytes | Mapping[str, Any]) -> "LinearModel":
+        """Read what `coef()` in R or `params` in statsmodels prints, with the levels of factors.
+
+        A coefficient is a number by column, or one a level: `"sex": {"F": 0, "M": 0.4}`. With
+        `"levels": {"sex": ["F", "M"]}` the names that R and statsmodels give are understood too:
+        `sexM`, `sex[T.M]` and `C(sex)[T.M]`; a level without a coefficient counts 0. Nothing but
+        numbers by column, `{"intercept": 2, "age": 0.5}`, is a model with the identity link.
+        """
+        data = content if isinstance(content, Mapping) else _parsed(content)
+        if data and all(type(value) in (int, float) for value in data.values()):
+            data = {"coefficients": data}
+        unknown = sorted(set(data) - _KEYS)
+        if unknown or not isinstance(data.get("coefficients"), Mapping):
+            raise UnusableModel(
+                'A linear model needs "coefficients", and may have "intercept", "link" and '
+                f'"levels"{f", not {shown(unknown[0])}" if unknown else ""}.'
+            )
+        link = data.get("link", "identity")
+        if not isinstance(link, str) or link not in LINKS:
+            raise UnusableModel(f"link must be one of {', '.join(LINKS)}, got {shown(link)}.")
+        levels = _levels(data.get("levels", {}))
+        named = {
+            name: (factor, level)
+            for factor, table in levels.items()
+            for level in table
+            for name in (f"{factor}{level}", f"{factor}[T.{level}]", f"C({factor})[T.{level}]")
+        }
+        intercept, numbers = data.get("intercept"), {}
+        for name, value in data["coefficients"].items():
+            if name in _INTERCEPTS and intercept is None:
+                intercept = value
+            elif isinstance(value, Mapping):
+                if name in levels:
+                    raise UnusableModel(f"The levels of {shown(name)} are given twice.")
+                levels[name] = {level: _number(weight, name) for level, weight in value.items()}
+            elif name in named:
+                factor, level = named[name]
+                levels[factor][level] = _number(value, name)
+            else:
+                numbers[name] = _number(value, name)
+        both = sorted(set(numbers) & set(levels))
+        if both:
+            raise UnusableModel(f"{shown(both[0])} is a number and a factor: leave one out.")
+        if not numbers and not levels:
+            raise UnusableModel("A linear model needs at least one coefficient of a column.")
+        if len(numbers) + sum(map(len, levels.values())) > MOST_TERMS:
+            raise UnusableModel(f"A linear model may have at most {MOST_TERMS:,} coefficients.")
+        return cls(
+            _number(0 if intercept is None else intercept, "intercept"), numbers, levels, link
+        )
+
+    def score(self, block: Mapping[str, "Array"], rows: int) -> "Array":
+        """The scores of a block, one column; NaN where a row has a level that is not declared.
+
+        Sums and products of doubles are the same wherever a row stands; the link is applied to
+        one number at a time, since a vector's last elements may be rounded in another way.
+        """
+        import numpy as np
+
+        total = np.full(rows, self.intercept)
+        with np.errstate(all="ignore"):
+            for name, weight in self.numbers.items():
+                total += weight * block[name].reshape(-1)
+            for name, table in self.levels.items():
+                texts = [
+                    text.decode("utf-8", "replace") for text in block[name].reshape(-1).tolist()
+                ]
+                total += np.array([table.get(text, math.nan) for text in texts])
+        mean = LINKS[self.link]
+        return np.array([_or_nan(mean, value) for value in total.tolist()]).reshape(rows, 1)
+
+
+def _or_nan(mean: Callable[[float], float], value: float) -> float:
+    try:
+        return mean(value)
+    except (OverflowError, ValueError):
+        return math.nan
+
+
+def _parsed(content: str | bytes) -> Mapping[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        if len(members) < len(pairs):
+            raise UnusableModel("A name is given twice in the linear model.")
+        return members
+
+    if len(content) > 2**20:
+        raise UnusableModel("A linear model must be smaller than 1 MB.")
+    try:
+        parsed = json.loads(content, object_pairs_hook=once)
+    except (ValueError, RecursionError):
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise UnusableModel("The linear model is not valid JSON.")
+    return parsed
+
+
+def _levels(given: Any) -> dict[str, dict[str, float]]:
+    zeros: dict[str, dict[str, float]] = {}
+    for name, levels in given.items() if isinstance(given, Mapping) else [("levels", None)]:
+        texts = isinstance(levels, list | tuple) and all(isinstance(level, str) for level in levels)
+        if not texts or not levels or len(set(levels)) < len(levels):
+            raise UnusableModel(
+                f"The levels of {shown(name)} must be a list of distinct texts, such as "
+                '{"sex": ["F", "M"]}.'
+            )
+        zeros[name] = dict.fromkeys(levels, 0.0)
+    return zeros
+
+
+def _number(value: Any, name: Any) -> float:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    try:
+        number = float(value) if plain else math.nan
+    except OverflowError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise UnusableModel(f"The coefficient of {shown(name)} must be a finite number.")
+    return number
+
 
 MEMORY = 2**30
 LOADING = 60  # seconds of processor time

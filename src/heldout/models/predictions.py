@@ -105,8 +105,8 @@ def join_predictions(
     /,
     *,
     row_key: str,
-    lowest: float,
-    score_range: tuple[float, float] | None = None,
+    lowest: float | Mapping[str, float],
+    score_range: tuple[float, float] | Mapping[str, tuple[float, float]] | None = None,
     into: str | Mapping[str, int] = "score",
     out: str | os.PathLike[str] | None = None,
     tick: float | None = None,
@@ -129,7 +129,8 @@ def join_predictions(
     lowest
         The score of a row for which none was sent.
     score_range
-        The declared range of scores, or None.
+        The declared range of scores, or None. As `lowest`, it may be given by name where several
+        were sent.
     into
         The name of the score's column; or {name: number}, where several were sent for a row.
     out, tick, schema
@@ -137,9 +138,6 @@ def join_predictions(
     """
     began = time.monotonic()
     check_tick(tick)
-    low, high = (-FURTHEST, FURTHEST) if score_range is None else pair(score_range) or (1.0, 0.0)
-    if not -FURTHEST <= low <= as_number(lowest) <= high <= FURTHEST:
-        raise ArgumentError("lowest must be a finite number within score_range=(low, high).")
     wanted = into if isinstance(into, Mapping) else {into: 0}
     for name in wanted or [None]:
         if not isinstance(name, str) or not name:
@@ -162,7 +160,7 @@ def join_predictions(
     for name in wanted:
         check_new(name, list(engine.columns))
     check_names([*engine.columns, *wanted], "the scored table")
-    ends = {"low": low, "high": high, "lowest": as_number(lowest)}
+    ends = {name: _ends(name, score_range, lowest) for name in wanted}
     writer = Writer(out)
     try:
         for batch in engine.batches(
@@ -171,7 +169,7 @@ def join_predictions(
                 rows=engine.source,
                 row_key=row_key,
                 kind=engine.columns[row_key],
-                scores={name: (columns[place], ends) for name, place in wanted.items()},
+                scores={name: (columns[place], ends[name]) for name, place in wanted.items()},
             ),
             rows=BLOCK,
         ):
@@ -183,6 +181,16 @@ def join_predictions(
         raise
     at_tick(began, tick)
     return writer.finish(row_key=row_key, scores=tuple(wanted))
+
+
+def _ends(name: str, score_range: Any, lowest: Any) -> dict[str, float]:
+    """Return where one column of scores lies, and what a row has for which none was sent."""
+    chosen = score_range.get(name) if isinstance(score_range, Mapping) else score_range
+    unsent = as_number(lowest.get(name) if isinstance(lowest, Mapping) else lowest)
+    low, high = (-FURTHEST, FURTHEST) if chosen is None else pair(chosen) or (1.0, 0.0)
+    if not -FURTHEST <= low <= unsent <= high <= FURTHEST:
+        raise ArgumentError("lowest must be a finite number within score_range=(low, high).")
+    return {"low": low, "high": high, "lowest": unsent}
 
 
 def _joined(*, sent: str, rows: str, row_key: str, kind: str, scores: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from heldout.models import classical, elementwise, shapes
+from heldout.models import classical, operators
 from heldout.models.calls import (
     FLOATS,
     INPUTS,
@@ -33,7 +33,6 @@ from heldout.models.calls import (
     Value,
     kind_of,
 )
-from heldout.models.elementwise import FURTHEST
 from heldout.models.graph import (
     MOST_PROBLEMS,
     Graph,
@@ -44,10 +43,11 @@ from heldout.models.graph import (
     read,
     retargeted,
 )
+from heldout.models.operators import FURTHEST
 
 MOST_UNEVEN = 2**18
 """Nanoseconds by which the time of a row may depend on its cells."""
-_ROOMS = (classical, elementwise, shapes)  # where the rules are
+_ROOMS = (classical, operators, operators)  # where the rules are
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.arguments import as_numbers, shown
 from heldout.drawing.chart import INK, MUTED, SHADE, Chart, Layer, Numbers, records
 from heldout.errors import ArgumentError
-from heldout.precision_recall import binormal
+from heldout.precision_recall import estimators
 from heldout.precision_recall.estimators import RECOMMENDED, estimates, known_estimator, pieces_of
 from heldout.precision_recall.geometry import (
     Floats,
@@ -100,10 +100,10 @@ class Curve:
         """Return the height of the estimator's curve at any recall."""
         recall = fractions("recall", recall)
         if self.estimator == "binormal":
-            model = binormal.fit(self._truth, self._scores)
+            model = estimators.fit(self._truth, self._scores)
             if model is None:
                 return np.full(np.shape(recall), np.nan)
-            return binormal.precision(model, self.prevalence, recall)
+            return estimators.precision(model, self.prevalence, recall)
         return pieces_of(self._levels(), self.estimator).precision(recall)
 
     def band(

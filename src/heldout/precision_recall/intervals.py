@@ -42,10 +42,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.arguments import as_number, as_whole, shown
-from heldout.arguments.rules import OneOf, Share, Whole
+from heldout.arguments import OneOf, Share, Whole, as_number, as_whole, shown
 from heldout.errors import ArgumentError
-from heldout.precision_recall import binormal
+from heldout.precision_recall import estimators
 from heldout.precision_recall.estimators import RECOMMENDED, auc, known_estimator, pieces_of
 from heldout.precision_recall.geometry import Floats, fraction
 from heldout.precision_recall.levels import (
@@ -334,8 +333,8 @@ def _area(up: Counted, down: Counted, *, estimator: str, prevalence: float | Non
         return pieces_of(levels, estimator).area()
     label = np.repeat([True, False], [up[0].size, down[0].size])
     weights = np.concatenate([up[1], down[1]])
-    model = binormal.fit(label, np.concatenate([up[0], down[0]]), weights)
+    model = estimators.fit(label, np.concatenate([up[0], down[0]]), weights)
     natural = float(up[1].sum() / weights.sum())
     if model is None:
         return float("nan")
-    return binormal.reference_area(model, natural if prevalence is None else prevalence)
+    return estimators.reference_area(model, natural if prevalence is None else prevalence)

@@ -22,8 +22,7 @@ from typing import (
     get_type_hints,
 )
 
-from heldout.arguments import shown
-from heldout.arguments.rules import (
+from heldout.arguments import (
     Choices,
     Columns,
     Flag,
@@ -37,7 +36,9 @@ from heldout.arguments.rules import (
     Rule,
     Text,
     Whole,
+    Wholes,
     plain_json,
+    shown,
 )
 from heldout.data.description import Description
 from heldout.data.table import PrivateTable
@@ -72,6 +73,7 @@ __all__ = [
     "Text",
     "Weighted",
     "Whole",
+    "Wholes",
     "shared",
     "weight_parameters",
 ]

@@ -19,14 +19,13 @@ from heldout.data import Dataset
 from heldout.data.sql import Columns, double
 from heldout.errors import AlreadyBooked, AnswerLost, ArgumentError, LedgerError, PrivacyError
 from heldout.kernel import Account, Budget, Event, Ledger
-from heldout.kernel.bounded_sum import ERRORS, check_resolution
 from heldout.kernel.door import Request, release
 from heldout.kernel.ledger.records import checked_name
 from heldout.kernel.loss import Rational, exact
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace, Mechanism
 from heldout.kernel.noise.selection import AboveBar, Prepaid, SparseVector, secret_of
-from heldout.kernel.statistic import Statistic
+from heldout.kernel.statistic import ERRORS, Statistic, check_resolution
 
 # --- plan what a board can show before it opens: from public numbers, no row is read --------------
 
@@ -781,7 +780,9 @@ class Board:
 
     def _check(self, rows: Dataset) -> None:
         about = rows.description
-        if not about.protection.row_count_is_public or about.rows != self.plan.rows:
+        protection = about.protection
+        public = protection.row_count_is_public and not protection.unit
+        if not public or about.rows != self.plan.rows:
             raise ArgumentError(
                 f"A board of {self.plan.rows:,} rows needs as many, under replace-one neighbours "
                 "without a unit: its certificate counts independent rows."

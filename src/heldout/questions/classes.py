@@ -19,7 +19,7 @@ from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import noisy_counts
 from heldout.intervals.groups import ByGroup
-from heldout.intervals.measure import Interval, Measure
+from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.ratio import NoisyCounts, Ratio
 from heldout.intervals.readings import (
     CELLS,
@@ -30,7 +30,6 @@ from heldout.intervals.readings import (
     attribute,
     chosen,
 )
-from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn, Request, Together
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
@@ -795,6 +794,7 @@ class _ClassAreas(Question[ClassAreas]):
     def _questions(self, about: ClassifiedRows) -> dict[str, Auc | AveragePrecision]:
         share = self.price / len(about.classes)
         one = self.of_one_class(epsilon=share, method=self.method).under(self.rules)
+        object.__setattr__(one, "adapts", False)
         return dict.fromkeys(about.classes, one)
 
     def request(self, about: ClassifiedRows) -> Together:

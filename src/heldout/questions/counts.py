@@ -12,14 +12,14 @@ from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description, ScoredRows
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
-from heldout.intervals.bounded_mean import MeanRelease
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.groups import ByGroup, DecisionsByGroup
-from heldout.kernel.bounded_sum import CLIP, BoundedSum
+from heldout.intervals.ratio import MeanRelease
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.statistic import STEPS, Statistic, counted, tallied
+from heldout.kernel.noise.tied import count_noise
+from heldout.kernel.statistic import CLIP, STEPS, BoundedSum, Statistic, counted, tallied
 from heldout.questions.base import Number, Section, Weighted, weight_parameters
 from heldout.questions.groups import Divisible
 from heldout.questions.quote import Guess, typical_sums, weigh_counts
@@ -135,6 +135,7 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
     headline = "accuracy"
     counts_positives = True
     grouped = DecisionsByGroup
+    tied = True
     section = Section(
         title="Decisions at the threshold",
         meaning="How often the model is right when it calls a row positive at the threshold.",
@@ -177,10 +178,12 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
             thresholds=(about.counted_threshold(at),),
             weighted=self.weighted,
         )
-        mechanism = DiscreteLaplace.for_epsilon(
+        mechanism = count_noise(
             self.price,
             l1_sensitivity=statistic.sensitivity(about.protection),
             dimension=statistic.size,
+            cells=statistic.intervals,
+            protection=about.protection,
         )
         parameters = {"threshold": at, **about.scale_parameters}
         parameters |= weight_parameters(self.weighted, about)

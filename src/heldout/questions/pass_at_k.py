@@ -9,9 +9,8 @@ from heldout.data import Dataset, PrivateTable
 from heldout.data.description import Description, MeasuredRows
 from heldout.data.sql import double, held_to
 from heldout.errors import ArgumentError
-from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.statistic import Statistic
+from heldout.kernel.statistic import BoundedSum, Statistic
 from heldout.questions.base import Rule, Text, Whole
 from heldout.questions.values import OfSums
 from heldout.questions.worst_cases import PERSON, REMOVE, Pair, WorstCase

@@ -9,15 +9,14 @@ from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 
-from heldout.arguments.rules import Number, Whole
+from heldout.arguments import Number, Whole
 from heldout.arrays import Floats, Ints
 from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import NO_INFORMATION, Measure, checked_level
 from heldout.kernel import Event, Loss, price
-from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.door import Priced, Together
-from heldout.kernel.statistic import STEPS
+from heldout.kernel.statistic import STEPS, BoundedSum
 from heldout.questions.base import Question
 
 # --- Public guesses of rows that nobody looked at, and how wide answers from them would be -------

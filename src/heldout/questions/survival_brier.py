@@ -14,16 +14,13 @@ from heldout.arrays import Floats, Ints
 from heldout.data.description import Description, SurvivalRows
 from heldout.data.sql import double, held_to
 from heldout.errors import ArgumentError
-from heldout.intervals.bounded_mean import noisy_sums, share_of
-from heldout.intervals.measure import Interval, Measure
-from heldout.intervals.ratio import NoisyCounts
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Interval, Measure, Release
+from heldout.intervals.ratio import NoisyCounts, noisy_sums, share_of
 from heldout.intervals.survival import SurvivalCurve
-from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.statistic import Statistic
+from heldout.kernel.statistic import BoundedSum, Statistic
 from heldout.questions.base import Number, Question, Text, Whole
 from heldout.questions.quote import Guess
 from heldout.questions.survival import (

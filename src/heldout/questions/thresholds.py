@@ -13,17 +13,15 @@ from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 
-from heldout.arguments import visible
-from heldout.arguments.rules import Share
+from heldout.arguments import Share, visible
 from heldout.arrays import Ints
 from heldout.data.description import Description, MeasuredRows, ScoredRows
 from heldout.data.sql import Columns, double, held_to
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import NoisyConfusion
 from heldout.intervals.groups import ByGroup
-from heldout.intervals.measure import Measure
+from heldout.intervals.measure import Measure, Release
 from heldout.intervals.ratio import NoisyCounts, Ratio, with_public_total
-from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Neighbours, Protection

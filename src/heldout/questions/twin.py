@@ -20,15 +20,14 @@ from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 
+from heldout.arguments import Columns as ColumnNames
 from heldout.arguments import no_such, shown, visible
-from heldout.arguments.rules import Columns as ColumnNames
 from heldout.arrays import Floats, Ints
 from heldout.data import Dataset
 from heldout.data.description import Description, MeasuredRows, ValueRange
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
-from heldout.intervals.measure import Measure
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Measure, Release
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
@@ -225,7 +224,9 @@ class TwinPlan:
     def shares(self, answers: Answers) -> list[Floats]:
         """Return the shares of each column's bins, as released."""
         borders = np.cumsum([column.size for column in self.columns])[:-1]
-        return [_shares(table) for table in np.split(np.asarray(answers["ones"]), borders)]
+        tables = np.split(np.asarray(answers["ones"], dtype=float), borders)
+        count = self.count(answers)
+        return [nearest_table(table, count) / count for table in tables]
 
     def count(self, answers: Answers) -> int:
         """Return the number of rows: public, or as released."""
@@ -293,12 +294,37 @@ class TwinPlan:
         )
 
 
-def _shares(table: Any) -> Floats:
-    """Return noisy counts as shares that are not negative."""
-    own = np.maximum(np.asarray(table, dtype=float), 0.0)
-    total = own.sum()
-    shares: Floats = own / total if total > 0 else np.full(own.shape, 1 / own.size)
-    return shares
+def nearest_table(noisy: Floats, total: float) -> Floats:
+    """Return the nearest table whose cells are not negative and add up to `total`.
+
+    >>> nearest_table(np.array([7.0, 4.0, -2.0]), 9.0)
+    array([6., 3., 0.])
+    """
+    falling = np.sort(noisy, axis=None)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
+    nearest: Floats = np.maximum(noisy - excess[np.nonzero(falling > excess)[0][-1]], 0.0)
+    return nearest
+
+
+def drawn_to(expected: Floats, noisy: Floats, variance: float) -> Floats:
+    """Draw noisy counts to what is expected of independent columns, as far as noise may explain it.
+
+    True counts differ from `expected` by a share of it. How large that share is follows from the
+    noisy counts by maximum likelihood, as their noise is known. So an empty corner of a large table
+    stays empty, where noise alone would fill it, and what is beyond noise is kept.
+    """
+    apart, squares = (noisy - expected) ** 2, expected**2
+
+    def slope(spread: float) -> float:
+        of_count = spread * squares + variance
+        return float((squares * (apart - of_count) / of_count**2).sum())
+
+    from scipy.optimize import brentq
+
+    filled = squares > 0
+    spread = brentq(slope, 0.0, (apart[filled] / squares[filled]).max()) if slope(0.0) > 0 else 0.0
+    of_truth = spread * squares
+    return expected + of_truth / (of_truth + variance) * (noisy - expected)
 
 
 # --- What people read ----------------------------------------------------------------------------
@@ -361,20 +387,21 @@ class TwinRelease(Release):
             for cell in range(table.shape[0]):
                 here = known[given] == cell
                 own = table[cell] if table[cell].sum() > 0 else shares[new]
-                cells[here] = _placed(_shares(own), place[here])
+                cells[here] = _placed(own / own.sum(), place[here])
             known[new] = cells
         return known
 
     def _tables(self) -> dict[Link, Floats]:
         plan, values = self._plan, self._drawn.values
-        tree, noisy = plan.tree(values), np.asarray(values["pairs"], dtype=float)
+        shares, count = plan.shares(values), plan.count(values)
+        statistic, noisy = plan.pairs(values), np.asarray(values["pairs"], dtype=float)
+        variance = 2 * plan._pairs_noise(statistic.size).float_scale ** 2
         tables, start = {}, 0
-        for first, second in tree:
-            shape = (plan.columns[first].size, plan.columns[second].size)
-            tables[first, second] = np.maximum(
-                noisy[start : start + shape[0] * shape[1]].reshape(shape), 0.0
-            )
-            start += shape[0] * shape[1]
+        for first, second in plan.tree(values):
+            expected = count * np.outer(shares[first], shares[second])
+            own = noisy[start : start + expected.size].reshape(expected.shape)
+            tables[first, second] = nearest_table(drawn_to(expected, own, variance), count)
+            start += expected.size
         return tables
 
     def to_csv(self, count: int | None = None) -> str:
@@ -455,7 +482,7 @@ class PrivateTwin(Question[TwinRelease]):
     cannot_pool: ClassVar[str] = "a twin is made of one site's tables"
     writes: ClassVar[tuple[str, ...]] = (".csv",)
     example: ClassVar[Mapping[str, Any]] = {"bins": 2}
-    bins: Annotated[int, Whole(2, 64), "How many bins a numeric column has."] = 10
+    bins: Annotated[int, Whole(2, 512), "How many bins a numeric column has."] = 10
     whole: Annotated[
         Any, ColumnNames(), "Columns that hold whole numbers, such as age, or 0 and 1."
     ] = None

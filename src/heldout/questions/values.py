@@ -12,23 +12,26 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic
 
 import numpy as np
 
-from heldout.arguments import visible
-from heldout.arguments.rules import Ends, Share
+from heldout.arguments import Ends, Share, visible
 from heldout.arrays import Floats, Ints
 from heldout.data import Dataset, PrivateTable
 from heldout.data.description import Description, MeasuredRows
 from heldout.data.sql import Columns, double, held_to
 from heldout.errors import ArgumentError
-from heldout.intervals.bounded_mean import MeanRelease, mean
 from heldout.intervals.groups import ByGroup
-from heldout.intervals.measure import Interval, Measure
-from heldout.intervals.ratio import NoisyCounts, Ratio, Squares, with_public_total
-from heldout.intervals.release import Release
-from heldout.kernel.bounded_sum import BoundedSum
+from heldout.intervals.measure import Interval, Measure, Release
+from heldout.intervals.ratio import (
+    MeanRelease,
+    NoisyCounts,
+    Ratio,
+    Squares,
+    mean,
+    with_public_total,
+)
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.statistic import STEPS, Statistic, counted, tallied
+from heldout.kernel.statistic import STEPS, BoundedSum, Statistic, counted, tallied
 from heldout.pooling.answer import PooledMean, SummedPool, summed
 from heldout.questions.base import Number, Numbers, R_co, Text, Weighted, Whole, weight_parameters
 from heldout.questions.groups import Divisible, Groups_co

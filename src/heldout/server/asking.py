@@ -15,10 +15,11 @@ from typing import Any, Final
 from starlette.datastructures import QueryParams
 
 from heldout import questions as q
+from heldout.data.description import Description
 from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.kernel import Loss
 from heldout.questions.base import FormField
-from heldout.server import datasets, evaluations
+from heldout.server import copies, datasets, evaluations
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered
 from heldout.server.service import Service, moment
@@ -68,7 +69,7 @@ class Choice:
 
 def _shown(question: type[q.Question[Any]]) -> list[FormField]:
     """Return the fields that a form shows; price, group and the other model have their own."""
-    own = (question.rival_field(),)
+    own = (question.rival_field(), copies.file_field(question))
     return [field for field in question.form() if field.name not in _ASIDE and field not in own]
 
 
@@ -123,17 +124,14 @@ def widths_of(registered: Registered) -> tuple[float, ...]:
 
 def choices(registered: Registered) -> tuple[Choice, ...]:
     """Return every registered kind: what may be asked of a data set first, as reports order it."""
-    every = [
-        Choice(kind, evaluations.why_not(registered, kind) or untyped(kind))
-        for kind in q.registered()
-    ]
+    every = [Choice(kind, evaluations.why_not(registered, kind)) for kind in q.registered()]
     return tuple(sorted(every, key=_order))
 
 
-def untyped(question: type[q.Question[Any]]) -> str | None:
-    """Return why a kind of question cannot be asked on a page, wherever else it can."""
-    needed = (field.rule.untyped for field in question.form() if field.required)
-    return next((why for why in needed if why is not None), None)
+def _about(registered: Registered, question: type[q.Question[Any]]) -> Description | None:
+    """Return the facts that a question may use, with the numbers of a model where there are any."""
+    known = registered.about(question)
+    return None if known is None else registered.with_model(known) or known
 
 
 def _order(choice: Choice) -> tuple[bool, int]:
@@ -147,6 +145,8 @@ class Wish:
 
     artifact: str
     rival: str
+    copy: str
+    """The copy of the rows that a question is about, if one is."""
     ticked: tuple[str, ...]
     fields: Mapping[str, Mapping[str, tuple[str, ...]]]
     """What was typed for the fields of each kind."""
@@ -157,6 +157,7 @@ class Wish:
     exact: int
     cost: int
     guess: Mapping[str, str]
+    registered: Registered
     bought: tuple[int, float] | None = None
     """How many rows are positive by an answer that was bought before, and when."""
 
@@ -175,10 +176,11 @@ class Wish:
         return cls(
             artifact=query.get("artifact", ""),
             rival=query.get("rival", ""),
+            copy=query.get("copy", ""),
             ticked=ticked if chosen else ticked or tuple(kinds[:1]),
             fields={choice.kind: _typed(query, choice.question) for choice in may},
             suggested={
-                choice.kind: choice.question.suggested(registered.about(choice.question) or known)
+                choice.kind: choice.question.suggested(_about(registered, choice.question) or known)
                 for choice in may
             },
             group=query.get("group", ""),
@@ -187,6 +189,7 @@ class Wish:
             cost=_step(query.get("cost", ""), LADDER, LADDER.index(Fraction(1, 2))),
             guess={name: query.get(name, "").strip() for name in q.Guess.numbers()},
             bought=None if registered.declaration.prevalence is not None else bought,
+            registered=registered,
         )
 
     @property
@@ -195,9 +198,22 @@ class Wish:
         return any(q.find(kind).rival_field() is not None for kind in self.ticked)
 
     @property
+    def takes_copy(self) -> bool:
+        """Return True if a question is about a copy of the rows."""
+        return any(copies.file_field(q.find(kind)) is not None for kind in self.ticked)
+
+    @property
     def takes_model(self) -> bool:
         """Return True if a question is about a model."""
-        return any(q.find(kind).takes_model() for kind in self.ticked)
+        if any(evaluations.takes_model(self.registered, q.find(kind)) for kind in self.ticked):
+            return True
+        if not self.ticked or not self.registered.declaration.from_models:
+            return False
+        try:
+            asked = [question | {"epsilon": "1"} for question in self.questions()]
+            return evaluations.needs_model(self.registered, evaluations.parsed(asked))
+        except ArgumentError:  # said where the price is worked out
+            return False
 
     def questions(self) -> list[Json]:
         """Return what is asked, without prices."""
@@ -215,6 +231,8 @@ class Wish:
             chosen[compared.name] = evaluations.RIVAL
         if self.group and question.by_group():
             chosen["by"] = self.group
+        if copies.file_field(question) is not None:
+            return {"question": question.kind, **chosen}
         asked = question.of_fields({"epsilon": 1, **chosen}).as_dict()
         del asked["epsilon"]
         return asked
@@ -286,7 +304,7 @@ def offered(service: Service, person: Person, registered: Registered, wish: Wish
     for asked in wish.questions():
 
         def width(price: Fraction, asked: Json = asked) -> tuple[str, q.HalfWidths | None]:
-            return _width(service, person, registered, asked, price, wish.guessed())
+            return _width(service, person, registered, asked, price, wish)
 
         price = share if wish.by == "price" else _lowest(width, target)
         name, expected = width(price)
@@ -303,8 +321,7 @@ def offered(service: Service, person: Person, registered: Registered, wish: Wish
             )
         )
     content = [dict(line.question) for line in lines]
-    questions = evaluations.parsed(content)
-    quoted = q.Quote(questions, evaluations.asked_of(registered, questions), q.Guess())
+    quoted = evaluations.priced(service, person, registered, content, q.Guess(), wish.copy or None)
     why_not = ""
     try:
         account = datasets.share_of(service, person, registered.name)
@@ -400,11 +417,13 @@ def _width(  # noqa: PLR0917
     registered: Registered,
     asked: Mapping[str, Any],
     price: Fraction,
-    guess: Mapping[str, Any],
+    wish: Wish,
 ) -> tuple[str, q.HalfWidths | None]:
     """Return the measure that a question is first read for, and its half-widths at a price."""
     content = [dict(asked) | {"epsilon": str(price)}]
-    widths = evaluations.quote(service, person, registered.name, content, guess).half_widths[0]
+    widths = evaluations.quote(
+        service, person, registered.name, content, wish.guessed(), wish.copy or None
+    ).half_widths[0]
     if not widths:
         return "", None
     question = q.find(asked["question"])

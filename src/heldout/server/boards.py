@@ -14,7 +14,7 @@ from heldout.server import jobs
 from heldout.server.accounts import Person
 from heldout.server.datasets import find, owned
 from heldout.server.declaration import checked_facts
-from heldout.server.evaluations import ask_worker, cancel_asked, is_visible, usable
+from heldout.server.evaluations import cancel_asked, is_visible, scored_before, tick_of, usable
 from heldout.server.service import Conflict, Forbidden, Missing, Service, checked_path_name
 from heldout.server.storage import Json, boards, new_id, now, submissions
 
@@ -108,7 +108,7 @@ def open_board(
             "A board judges scores of an outcome that is there or not, and that of these rows "
             f"{of_rows}."
         )
-    if rows is None:
+    if rows is None or registered.declaration.unit is not None:
         raise ArgumentError(
             "A board needs a public number of independent rows: a data set under replace-one "
             "neighbours and without a unit."
@@ -225,7 +225,9 @@ def submit(
             raise Forbidden(f"You have made your {posted.each} submissions to this board.")
         connection.execute(submissions.insert(), row)
         job = ("judge", str(row["id"]))
-        ask_worker(service, connection, *job, registered, [model], owner=person.name)
+        after = scored_before(service, connection, registered, [model])
+        seconds = tick_of(service, registered)
+        jobs.enqueue(connection, *job, owner=person.name, seconds=seconds, after=after)
         new = connection.execute(sa.select(submissions).where(submissions.c.id == row["id"])).one()
     service.note(person.name, "submit to board", f"{name} {new.id}")
     return new

@@ -84,12 +84,19 @@ class Registered:
         """Return the facts that a kind of question is asked on; None if it needs other rows."""
         return next((known for known in self.descriptions if type(known) in question.of), None)
 
+    def with_model(self, known: Description) -> Description | None:
+        """Return the facts of rows beside the numbers of a model; None if they have none."""
+        part, brought = self.declaration.part_of(type(known)), self.declaration.from_models
+        if not brought or part is None or part.with_model(brought) is None:
+            return None
+        return part.known_with_model(known, brought)
+
     @property
     def features(self) -> dict[str, str]:
         """The columns that a model may see, with the kind of their values."""
-        if self.description is None or not self.description.takes_model:
+        if self.description is None or not self.declaration.scores:
             return {}
-        own = {*self.declaration.own_columns, *self.declaration.scores}
+        own = self.declaration.unseen_columns
         named = self.declaration.features or [
             name for name in self.description.columns if name not in own
         ]
@@ -123,6 +130,9 @@ class Registered:
             "groups": dict(self.declaration.groups or {}),
             "bounds": list(self.declaration.bounds or ()) or None,
             "score_range": list(self.declaration.range),
+            "from_models": {
+                name: list(ends) for name, ends in self.declaration.from_models.items()
+            },
             "features": self.features,
             "revision": self.revision,
         }
@@ -380,9 +390,18 @@ def names_source(connection: sa.Connection, source: Mapping[str, Any]) -> bool:
 # --- whoever may look ----------------------------------------------------------------------------
 
 
+FIND: Final = sa.select(datasets).where(datasets.c.name == sa.bindparam("named"))
+SHARE: Final = sa.select(grants).where(
+    grants.c.dataset == sa.bindparam("of"), grants.c.analyst == sa.bindparam("by")
+)
+GONE: Final = sa.select(people.c.name).where(
+    people.c.name == sa.bindparam("named"), people.c.disabled.is_not(None)
+)
+
+
 def find(service: Service, name: str) -> Registered:
     with service.store.look() as connection:
-        row = connection.execute(sa.select(datasets).where(datasets.c.name == name)).first()
+        row = connection.execute(FIND, {"named": name}).first()
     if row is None:
         raise Missing(NOT_SEEN.format(shown(name)))
     return Registered.of(row)
@@ -427,20 +446,27 @@ def seen(service: Service, person: Person, name: str) -> Registered:
 
 
 def share_of(service: Service, person: Person, name: str) -> Account:
-    """Return the account of an analyst's own share, if it may be used now."""
-    row = _share(service, name, person.name)
-    check_there(service, person.name)
+    """Return the account of an analyst's own share with its budget, if it may be used now."""
+    account = usable_share(service, person.name, find(service, name))
+    return Account(account.id, service.ledger.budget(account))
+
+
+def usable_share(service: Service, analyst: str, registered: Registered) -> Account:
+    """Return the account of an analyst's share, which may be used now; the ledger is not read.
+
+    Its budget is of the kind that the data set's is, in which everything is charged.
+    """
+    row = _share(service, registered.name, analyst)
+    check_there(service, analyst)
     if row.expires is not None and row.expires <= now():
         raise Forbidden("Your allowance has expired. Ask the custodian for another one.")
-    return Account(row.account, service.ledger.budget(Account(row.account, Budget(epsilon=1))))
+    return Account(row.account, registered.budget)
 
 
 def check_there(service: Service, person: str) -> None:
     """Refuse what waits for somebody who was disabled meanwhile."""
-    gone = sa.select(people.c.name).where(people.c.name == person)
-    with service.store.look() as connection:
-        if connection.execute(gone.where(people.c.disabled.is_not(None))).first():
-            raise Forbidden("An administrator disabled this person. Nothing was charged.")
+    if service.store.first(GONE, named=person) is not None:
+        raise Forbidden("An administrator disabled this person. Nothing was charged.")
 
 
 def allowance(service: Service, person: Person, registered: Registered) -> tuple[Json | None, str]:
@@ -492,9 +518,7 @@ def has_share(service: Service, name: str, analyst: str) -> bool:
 
 
 def _share(service: Service, name: str, analyst: str) -> sa.Row[Any]:
-    mine = (grants.c.dataset == name) & (grants.c.analyst == analyst)
-    with service.store.look() as connection:
-        row = connection.execute(sa.select(grants).where(mine)).first()
+    row: sa.Row[Any] | None = service.store.first(SHARE, of=name, by=analyst)
     if row is None or row.revoked is not None:
         raise Missing(NOT_SEEN.format(shown(name)))
     return row

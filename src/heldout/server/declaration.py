@@ -19,16 +19,17 @@ from pydantic import (
     model_validator,
 )
 
-from heldout.arguments import as_number, shown
+from heldout.arguments import Values, as_number, shown
 from heldout.data.classes import ClassifiedRows, class_columns, declared_classes
-from heldout.data.description import Description, ScoredRows
-from heldout.data.groups import declared_groups
-from heldout.data.regression_table import FittedRows
+from heldout.data.description import Description, ScoredRows, declared_groups
+from heldout.data.feature_matrix import FeatureRows
+from heldout.data.measured import FittedRows
 from heldout.data.scores import FURTHEST, declared_values
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget
 from heldout.kernel.ledger.records import checked_name
+from heldout.kernel.neighbours import Neighbours
 from heldout.server.parts import PARTS, Part
 from heldout.server.settings import PREFIX, Settings
 from heldout.server.storage import Json
@@ -112,6 +113,16 @@ def _classes(value: object) -> object:
     return declared_classes(value, score=None, scores=None, prediction=SCORE)[0]
 
 
+def _from_models(value: object) -> object:
+    """Return the numbers that models give, each with its bounds."""
+    if value is None:
+        return {}
+    bounds = Values()(value, "from_models")
+    if any(isinstance(ends, Mapping) for ends in bounds.values()):
+        raise ArgumentError('from_models must have two bounds each, such as {"risk": [0, 1]}.')
+    return bounds
+
+
 def _people(value: object) -> object:
     return None if value is None else checked_name("people", value)
 
@@ -122,7 +133,7 @@ Label = Annotated[
     Any,
     _rule("a label: a text or a number", lambda value: isinstance(value, str | int | float | None)),
 ]
-RELATIONS: Final = ("replace-one", "add-remove")
+RELATIONS: Final = tuple(str(relation) for relation in Neighbours)
 WEIGHTS: Final = ("weight", "largest_weight")
 OF_CLASSES: Final = ("positive", "negative", "prevalence")
 """What says something of an outcome that is there or not."""
@@ -154,7 +165,8 @@ class Declaration(BaseModel):
     unit: Name | None = None
     rows_per_unit: Count = 1
     neighbours: Annotated[
-        str, _rule("'replace-one' or 'add-remove'", lambda value: value in list(RELATIONS))
+        str,
+        _rule("'replace-one', 'add-remove' or 'label'", lambda value: value in list(RELATIONS)),
     ] = "replace-one"
     groups: Annotated[dict[str, Any] | None, BeforeValidator(_groups)] = None
     score_range: Annotated[
@@ -184,6 +196,11 @@ class Declaration(BaseModel):
     ) = None
     parts: dict[str, Part] = Field(default_factory=dict)
     """Other kinds of rows that the same rows can be asked as; see `heldout.server.parts`."""
+    from_models: Annotated[dict[str, tuple[float, float]], BeforeValidator(_from_models)] = Field(
+        default_factory=dict
+    )
+    """The numbers that models give, with their bounds, where no label or outcome is declared: a
+    predicted risk of a time to an event, a Dice score. They are columns of the rows then."""
     new: Annotated[bool, _rule("true or false", lambda value: isinstance(value, bool))] = False
     _declared: Json = PrivateAttr(default_factory=dict)
 
@@ -226,6 +243,8 @@ class Declaration(BaseModel):
                 "outcome and bounds must be declared together: a column of numbers, and two "
                 "numbers between which it lies, as everybody may know."
             )
+        if self.from_models:
+            self._check_brought()
         declared_values(self.score_values, self.score_range)
         low, high = self.range
         if self.default is not None and not low <= self.default <= high:
@@ -233,7 +252,46 @@ class Declaration(BaseModel):
             raise ArgumentError(f"default must be a score within {within}.")
         for part in self.parts.values():
             part.check(self)
+        if self.neighbours == Neighbours.LABEL:
+            self._check_labels()
         return self
+
+    def _check_labels(self) -> None:
+        """Refuse an outcome that a model or another kind of rows would see as something public."""
+        if self.people is not None:
+            raise ArgumentError("people must be left out with neighbours='label'.")
+        if self.target is None or any(part.of is not FeatureRows for part in self.parts.values()):
+            raise ArgumentError(
+                "With neighbours='label' only the outcome of models is secret: declare label or "
+                "outcome, and other kinds of rows under 'replace-one'."
+            )
+        named = [self.row_key, self.unit, self.weight, *(self.groups or ()), *(self.features or ())]
+        named += [name for part in self.parts.values() for name in part.columns_used]
+        if self.target.lower() in {name.lower() for name in named if name is not None}:
+            raise ArgumentError(
+                f"With neighbours='label' {self.target!r} is the only secret, so it cannot be a "
+                "feature, group, weight or key too."
+            )
+
+    def _check_brought(self) -> None:
+        """Refuse numbers of models that nothing can be asked of, or that are columns already."""
+        if self.target is not None:
+            raise ArgumentError(
+                "from_models must be left out where label or outcome is declared: models are "
+                "judged by it."
+            )
+        parts = [part for part in self.parts.values() if part.with_model(self.from_models)]
+        if not parts:
+            raise ArgumentError(
+                "from_models must go with rows that have values, such as "
+                '"survival": {"time": "days", "event": "died"}.'
+            )
+        used = {name for part in parts for name in part.columns_used}
+        for name in self.from_models:
+            if name in used or name in self.own_columns:
+                raise ArgumentError(
+                    f"from_models names {shown(name)}, which is a column of the rows already."
+                )
 
     def _check_left_out(self, declared: str, *names: str) -> None:
         """Refuse what does not go with something that is declared."""
@@ -268,6 +326,9 @@ class Declaration(BaseModel):
     @property
     def range(self) -> tuple[float, float]:
         """Where the scores of a model lie: what is beyond counts as the nearer end."""
+        if self.from_models:
+            lows, highs = zip(*self.from_models.values(), strict=True)
+            return min(lows), max(highs)
         return self.score_range if self.bounds is None else self.bounds
 
     @property
@@ -275,18 +336,20 @@ class Declaration(BaseModel):
         """The score of a row that a model fails on."""
         if self.default is not None:
             return float(self.default)
+        if self.from_models:
+            return self.range[0]
         return self.score_range[0] if self.bounds is None else sum(self.bounds) / 2
 
     @property
     def unsent_score(self) -> float:
         """The score of a row for whose key none was sent."""
-        return self.score_range[0] if self.bounds is None else self.default_score
+        return self.range[0] if self.bounds is None else self.default_score
 
     @cached_property
     def scores(self) -> tuple[str, ...]:
         """The names of the columns of scores beside the rows."""
         if self.target is None:
-            return ()
+            return tuple(self.from_models)
         if not self.classes:
             return (SCORE,)
         names = [str(value) for value in self.classes]
@@ -307,7 +370,8 @@ class Declaration(BaseModel):
     def of_account(self) -> Json:
         """Return what the ledger wants to know of the rows."""
         names = ("unit", "rows_per_unit", "neighbours", "people", "new")
-        return {name: getattr(self, name) for name in names}
+        outcome = {"outcome": self.target} if self.neighbours == Neighbours.LABEL else {}
+        return {name: getattr(self, name) for name in names} | outcome
 
     @property
     def own_columns(self) -> list[str]:
@@ -315,23 +379,30 @@ class Declaration(BaseModel):
         named = [self.key_column, self.unit, self.target, self.weight, *(self.groups or {})]
         return list(dict.fromkeys(name for name in named if name is not None))
 
+    @property
+    def unseen_columns(self) -> set[str]:
+        """The columns that no model sees unless they are named as features."""
+        of_parts = (part.columns_used for part in self.parts.values() if self.from_models)
+        return {*self.own_columns, *self.scores}.union(*of_parts)
+
     def outputs(self, *, width: int, labels: Sequence[str]) -> dict[str, int]:
         """Return which number of what a model gives for a row is which class's score.
 
         By the classes' names, or in the declared order where the model has none or calls them 0, 1,
         2, ...; refuses a model that does not fit. All of this is public.
         """
-        names, given = list(map(str, self.classes)), list(labels)
+        names, given = list(map(str, self.classes or self.from_models)), list(labels)
+        what = "classes" if self.classes else "numbers of models"
         if width != len(names):
             raise ArgumentError(
                 f"It gives {width} score{'s' if width > 1 else ''} for a row, and the data set has "
-                f"{len(names)} classes: {_listed(names)}. Bring one that gives a score for each."
+                f"{len(names)} {what}: {_listed(names)}. Bring one that gives a score for each."
             )
         if not given or given == [str(place) for place in range(width)]:
             return {name: place for place, name in enumerate(self.scores)}
         if sorted(given) != sorted(names):
             raise ArgumentError(
-                f"Its classes are {_listed(given)}, and those of the data set {_listed(names)}. "
+                f"Its {what} are {_listed(given)}, and those of the data set {_listed(names)}. "
                 "Name them alike."
             )
         return {column: given.index(name) for column, name in zip(self.scores, names, strict=True)}
@@ -339,7 +410,7 @@ class Declaration(BaseModel):
     def check_model(self, described: Mapping[str, Any]) -> None:
         """Refuse a model or predictions with other scores than these rows need, once it is read."""
         width, labels = described.get("scores", 1), described.get("classes", ())
-        if self.classes:
+        if len(self.scores) > 1:
             self.outputs(width=width, labels=labels)
         elif width > 1 and self.outcome is not None:
             raise ArgumentError(
@@ -348,14 +419,14 @@ class Declaration(BaseModel):
             )
         elif width > 1 and described.get("kind") == "predictions":
             raise ArgumentError(
-                f"It has {width} scores for a row: {_listed(labels)}. This data set has one "
-                "outcome that is there or not, so send one."
+                f"It has {width} scores for a row: {_listed(labels)}. This data set takes one, so "
+                "send one."
             )
 
     def describe(self, table: PrivateTable) -> Description:
         """Return what analysts see: the declared columns, and of what kind those for models are."""
         description = table.description
-        if not description.takes_model:
+        if not self.scores:
             return description
         columns = {
             name: description.columns.get(name, kind)
@@ -366,7 +437,7 @@ class Declaration(BaseModel):
 
 
 FIELDS: Final = {
-    field.alias or name: () if name == "classes" else field.default
+    field.alias or name: {"classes": (), "from_models": None}.get(name, field.default)
     for name, field in Declaration.model_fields.items()
     if name != "parts"
 } | dict.fromkeys(PARTS)

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from heldout.arguments import shown
-from heldout.arguments.rules import FormField
+from heldout.arguments import FormField, Values, shown
 from heldout.data.sql import kind_of
 from heldout.drawing.words import decimal
 from heldout.errors import ArgumentError
@@ -266,7 +265,9 @@ def _kinds(draft: Draft, form: Form) -> Json:
 def _outcome(draft: Draft, form: Form) -> Json:
     sort = one(form, "sort")
     if sort in PARTS:
-        return {sort: _part(draft, sort, form)}
+        typed = one(form, f"{sort}.from_models").split()
+        brought = Values().from_words(typed, "Numbers of models") if typed else None
+        return {sort: _part(draft, sort, form), "from_models": _as_json(brought)}
     if sort not in SORTS:
         raise ArgumentError("Choose what models predict.")
     name = _column(draft, form, "label", "the column that models predict")
@@ -321,6 +322,19 @@ def _as_json(value: object) -> object:
     if isinstance(value, Mapping):
         return {name: _as_json(item) for name, item in value.items()}
     return list(value) if isinstance(value, tuple) else value
+
+
+def _typed(value: object) -> str | None:
+    """Return a field of a part as a custodian would type it."""
+    if not isinstance(value, Mapping):
+        return None if value is None else str(value)
+    words = []
+    for name, ends in value.items():
+        cells = ends.items() if isinstance(ends, Mapping) else (("", end) for end in ends)
+        words.append(
+            f"{name}=" + ",".join(f"{cell}:{n}" if cell else f"{n:g}" for cell, n in cells)
+        )
+    return " ".join(words)
 
 
 def _rows(draft: Draft, form: Form) -> Json:
@@ -479,6 +493,8 @@ def registered_forms(registered: Registered, draft: Draft) -> dict[str, dict[str
         "score_values": ", ".join(f"{score:g}" for score in declared.score_values or ()),
         "prevalence": declared.prevalence,
     }
+    outcome |= {f"{part}.{name}": _typed(value) for name, value in content.get(part, {}).items()}
+    outcome[f"{part}.from_models"] = _typed(content.get("from_models"))
     if declared.bounds is not None:
         outcome |= {"bound_low": f"{declared.bounds[0]:.17g}",
                     "bound_high": f"{declared.bounds[1]:.17g}"}  # fmt: skip

@@ -30,6 +30,10 @@ def check(registered: Registered, model: Any) -> None:
 
     `model` is the artefact's row. One that no worker has looked at yet is not known well enough.
     """
+    if model.kind == "copy":
+        raise ArgumentError(
+            f"{shown(model.name)} is a copy of rows, not a model. Choose a model, or predictions."
+        )
     described = model.found
     if not described:
         return

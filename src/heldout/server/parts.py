@@ -9,15 +9,14 @@ import inspect
 import json
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from heldout.arguments import shown
-from heldout.arguments.rules import FormField, Text, Values
-from heldout.data.description import Description
-from heldout.data.feature_matrix import FeatureMatrix, FeatureRows
-from heldout.data.feature_sources import HashedText, Space, Vocabulary
+from heldout.arguments import FormField, Text, Values, shown
+from heldout.data.description import Description, MeasuredRows, ValueRange
+from heldout.data.feature_matrix import FeatureMatrix, FeatureRows, HashedText, Space, Vocabulary
 from heldout.data.table import PrivateTable
 from heldout.data.two_tables import Truth, TruthRows
 from heldout.errors import ArgumentError
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 PARTS: Final[dict[str, type["Part"]]] = {}
 """Every kind of part by its name in a declaration."""
 Json = dict[str, Any]
+Brought = Mapping[str, tuple[float, float]]
+"""The columns that a model gives, each with its bounds."""
 
 
 def _columns(value: object) -> object:
@@ -94,6 +95,14 @@ class Part(BaseModel):
         """Return what a question is priced from, where it decides which columns are looked at."""
         return known
 
+    def with_model(self, brought: Brought) -> "Part | None":
+        """Return the part where the rows have a model's numbers too; None if none go with it."""
+        return None
+
+    def known_with_model(self, known: Description, brought: Brought) -> Description:
+        """Return what is public of these rows beside a model's numbers."""
+        return known
+
     def for_question(self, question: "Question[Any]") -> "Part":
         """Return the part that a question is asked of, where it decides which columns count."""
         return self
@@ -139,6 +148,26 @@ class Derived(Part):
     def check(self, declared: "Declaration") -> None:
         if not self.columns_used:
             raise ArgumentError(f"{self.part} must name a column, such as {self.example}.")
+
+    def with_model(self, brought: Brought) -> "Part | None":
+        named = {field.name for field in self.of.declares}
+        if "values" not in named:
+            return None
+        more: Json = {"values": self.given.get("values", {}) | dict(brought)}
+        if "score" in named:
+            more["score"] = self.given.get("score", next(iter(brought)))
+        return self.model_copy(update={"given": self.given | more})
+
+    def known_with_model(self, known: Description, brought: Brought) -> Description:
+        part = self.with_model(brought)
+        assert isinstance(part, Derived)
+        columns = dict(known.columns) | dict.fromkeys(brought, "number")
+        values = {name: ValueRange(*ends) for name, ends in brought.items()}
+        assert isinstance(known, MeasuredRows)
+        more: Json = {"columns": columns, "values": {**known.values, **values}}
+        if "score" in part.given:
+            more["score"] = part.given["score"]
+        return replace(known, **more)
 
     def open(self, table: Any, declared: "Declaration", facts: Mapping[str, Any]) -> PrivateTable:
         opens = self.of.table_type()
@@ -246,8 +275,6 @@ class Compared(Part):
         )
 
     def seen_by(self, question: "Question[Any]", known: Description) -> Description:
-        from dataclasses import replace
-
         assert isinstance(known, TruthRows)
         chosen = self.for_question(question)
         assert isinstance(chosen, Compared)

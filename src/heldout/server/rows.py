@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from heldout.data import Dataset, PrivateTable, sql
-from heldout.data.regression_table import RegressionTable
+from heldout.data.measured import RegressionTable
 from heldout.data.table import People
 from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, UnreadableTable
@@ -77,7 +77,7 @@ def copy_rows(registered: Registered, *, settings: Settings, vault: Vault) -> Pa
             if name in engine.columns:
                 raise ArgumentError(f"A column of the rows is called {name!r}. List the features.")
     features = declared.features or [
-        name for name in engine.columns if declared.target and name not in declared.own_columns
+        name for name in engine.columns if declared.scores and name not in declared.unseen_columns
     ]
     of_parts = [name for part in declared.parts.values() for name in part.columns_used]
     names = list(dict.fromkeys([*declared.own_columns, *features, *of_parts]))
@@ -162,9 +162,10 @@ def score_rows(
                 file,
                 rows,
                 row_key=declared.key_column,
-                lowest=declared.unsent_score,
-                score_range=declared.range,
-                into=_outputs(declared, artifact.found or {}) or SCORE,
+                lowest={name: low for name, (low, _) in declared.from_models.items()}
+                or declared.unsent_score,
+                score_range=declared.from_models or declared.range,
+                into=_outputs(declared, artifact.found or {}) or declared.scores[0],
                 out=out,
             )
         else:
@@ -175,14 +176,20 @@ def score_rows(
                 features=_features(model, registered, artifact.features),
                 row_key=declared.key_column,
                 default=declared.default_score,
-                into=SCORE,
+                into=declared.scores[0],
                 column=_outputs(declared, {"scores": model.width, "classes": model.classes})
                 or (None if model.width < 3 else 1),
                 seconds_per_row=seconds_per_row,
                 out=out,
             )
         engine = local_engine(scored if out is not None else joined.to_arrow(), schema=None)
-        listed = ", ".join(map(sql.column, [*declared.own_columns, *declared.scores]))
+        of_parts = [name for part in declared.parts.values() for name in part.columns_used]
+        names = [
+            *declared.own_columns,
+            *(of_parts if declared.from_models else ()),
+            *declared.scores,
+        ]
+        listed = ", ".join(map(sql.column, dict.fromkeys(names)))
         statement = f"SELECT {listed} FROM {engine.source} AS held"
         vault.write(wanted, engine.batches(statement, rows=BATCH))
     finally:
@@ -192,7 +199,7 @@ def score_rows(
 def _outputs(declared: Declaration, described: Mapping[str, Any]) -> dict[str, int]:
     """Return which of several scores is which class's; none where there is one score."""
     declared.check_model(described)
-    if not declared.classes:
+    if len(declared.scores) < 2:
         return {}
     return declared.outputs(width=described.get("scores", 1), labels=described.get("classes", ()))
 
@@ -235,11 +242,16 @@ def open_scored(
     return _open_scored(registered.name, text, files[0], files[1], vault)
 
 
-def open_part(registered: Registered, part: Part, *, private: Path, vault: Vault) -> PrivateTable:
-    """Return the rows as a kind of rows that no model goes with."""
-    declared = registered.declaration
-    path = snapshot_file(private, registered.name, registered.revision)
-    return part.open(vault.read(path), declared, _facts(declared, registered.name))
+def open_part(
+    registered: Registered, part: Part, *, private: Path, vault: Vault, artifact: str = ""
+) -> PrivateTable:
+    """Return the rows as one of the kinds that a part declares, with a model's numbers if any."""
+    declared, place = registered.declaration, (registered.name, registered.revision)
+    path = scores_file(private, *place, artifact) if artifact else snapshot_file(private, *place)
+    table = vault.read(path)
+    if declared.row_key is None:
+        table = table.sort_by(ROW_NUMBER)
+    return part.open(table, declared, _facts(declared, registered.name))
 
 
 def _facts(declared: Declaration, name: str) -> dict[str, Any]:

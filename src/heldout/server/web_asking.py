@@ -12,7 +12,7 @@ from pydantic import Field, WithJsonSchema
 
 from heldout import questions as q
 from heldout.errors import ArgumentError
-from heldout.server import artifacts, asking, comparing, datasets, evaluations, fitting
+from heldout.server import artifacts, asking, comparing, copies, datasets, evaluations, fitting
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered
 from heldout.server.evaluations import MOST_QUESTIONS
@@ -104,7 +104,7 @@ def evaluate(service: Serving, person: Caller, body: NewEvaluation, idempotency_
         content=body.questions,
         key=idempotency_key,
     )
-    return evaluations.public(service, row)
+    return evaluations.public(service, row, new=True)
 
 
 def _paid(  # noqa: PLR0917
@@ -123,7 +123,7 @@ def _paid(  # noqa: PLR0917
         key=key,
         most=agreed["loss"],
     )
-    return evaluations.public(service, row)
+    return evaluations.public(service, row, new=True)
 
 
 @api.get("/evaluations")
@@ -137,10 +137,14 @@ async def show_evaluation(
     service: Serving, person: Caller, identity: str, prefer: Wait = None
 ) -> Json:
     """Its state, its place in the queue, and its answer once it is there."""
-    row = await after_wait(  # one statement a look: everything else is worked out once
-        lambda: evaluations.find_one(service, person, identity), evaluations.is_visible, prefer
+    await after_wait(  # one small statement a look: everything else is worked out once
+        lambda: evaluations.glance(service, person, identity), evaluations.is_visible, prefer
     )
-    return await run_in_threadpool(evaluations.public, service, row)
+
+    def shown() -> Json:
+        return evaluations.public(service, evaluations.find_one(service, person, identity))
+
+    return await run_in_threadpool(shown)
 
 
 @api.delete("/evaluations/{identity}")
@@ -193,7 +197,8 @@ def _asking(
     wish: asking.Wish,
     offer: asking.Offer | None,
 ) -> Json:
-    mine = [model for model in artifacts.mine(service, person) if model["state"] != "refused"]
+    usable = [model for model in artifacts.mine(service, person) if model["state"] != "refused"]
+    mine = [model for model in usable if model["kind"] != copies.KIND]
     if not wish.artifact and len(mine) == 1:
         wish = replace(wish, artifact=mine[0]["id"])
     account = datasets.share_of(service, person, registered.name)
@@ -206,8 +211,9 @@ def _asking(
         "ladder": asking.LADDER,
         "widths": [f"{width:g}" for width in asking.widths_of(registered)],
         "mine": mine,
-        "missing": _missing(wish, [model["id"] for model in mine])
-        or _misfit(service, person, registered, wish),
+        "copies": [model for model in usable if model["kind"] == copies.KIND],
+        "file_field": copies.file_field,
+        "missing": _missing(wish, usable) or _misfit(service, person, registered, wish),
         "notes": _notes(service, person, registered, wish),
         "counts_first": asking.counts_first(registered, wish),
         "asked_for": datasets.allowance_request(service, registered.name, person.name),
@@ -233,11 +239,23 @@ def _notes(
     """Return what to know before paying: of the models, and of questions that tell the same."""
     models = _models(service, person, wish)
     notes = [note for model in models for note in fitting.notes(registered, model)]
+    about = registered.about(q.find(wish.ticked[0])) if wish.takes_copy else None
+    if about is not None and wish.copy:
+        others = copies.left_out(artifacts.find(service, person, wish.copy), about)
+        notes += [f"Not compared: {', '.join(others)}."] if others else []
     return notes + asking.redundant(wish)
 
 
-def _missing(wish: asking.Wish, mine: list[str]) -> str:
+def _missing(wish: asking.Wish, usable: list[Json]) -> str:
     """Return what is still to be chosen before anything can be bought."""
+    if wish.takes_copy:
+        sent = [model["id"] for model in usable if model["kind"] == copies.KIND]
+        return "" if wish.copy in sent else "Send or choose the copy that is compared."
+    return _missing_model(wish, usable)
+
+
+def _missing_model(wish: asking.Wish, usable: list[Json]) -> str:
+    mine = [model["id"] for model in usable if model["kind"] != copies.KIND]
     if wish.ticked and not wish.takes_model:
         return ""
     if not mine:
@@ -265,18 +283,23 @@ def confirm(service: Serving, request: Request, person: Analyst, name: str) -> R
         if content["missing"] or offer is None or offer.why_not:
             content["wrong"] = content["missing"] or None
             return page(request, "ask.html", status=409, **content)
-        agreed = evaluations.signed_quote(service, person, name, offer.questions, wish.guessed())
+        sent = [wish.copy] if wish.takes_copy else []
+        agreed = evaluations.signed_quote(
+            service, person, name, offer.questions, wish.guessed(), sent
+        )
     except ArgumentError as error:
         content = _asking(service, person, registered, wish, None)
         return page(request, "ask.html", status=422, **content | {"wrong": str(error)})
-    named = {model["id"]: model["name"] for model in content["mine"]}
+    about = wish.copy if wish.takes_copy else wish.artifact if wish.takes_model else ""
+    named = {model["id"]: model["name"] for model in content["mine"] + content["copies"]}
     return page(
         request,
         "confirm.html",
         **content,
         quote=agreed["quote"],
         key=secrets.token_urlsafe(16),
-        model=named[wish.artifact] if wish.takes_model else "",
+        about=about,
+        model=named[about] if about else "",
         rival=named.get(wish.rival, "") if wish.compares else "",
         back=urlencode(list(request.query_params.multi_items())),
     )

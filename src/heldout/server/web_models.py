@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator
 from pathlib import PurePath
-from typing import Annotated
+from typing import Annotated, Literal
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
@@ -63,9 +64,13 @@ async def upload(  # noqa: PLR0917  the framework passes them by name
     request: Request,
     name: Annotated[str, Query(max_length=199)] = "model",
     features: Annotated[list[str] | None, Query()] = None,
+    kind: Annotated[Literal["copy"] | None, Query()] = None,
     prefer: Wait = None,
 ) -> Json:
-    """Send a model or predictions as the body; a worker looks at it alone, in a sandbox."""
+    """Send a model or predictions as the body; a worker looks at it alone, in a sandbox.
+
+    With kind=copy it is a CSV file of public rows, to be compared with private ones.
+    """
     identity = await artifacts.store(
         service,
         person,
@@ -74,6 +79,7 @@ async def upload(  # noqa: PLR0917  the framework passes them by name
         content_type=request.headers.get("content-type", ""),
         name=name,
         features=features,
+        copy=kind is not None,
     )
     return await _looked_at(service, person, identity, prefer, usual=5)
 
@@ -131,6 +137,7 @@ async def submit(service: Serving, request: Request, person: Analyst) -> Respons
                 raise ArgumentError("Choose a file first.")
             name = PurePath(file.filename.replace("\\", "/")).name
             ending = PurePath(name).suffix.lower()
+            asked = form.text("copy_for")
             if ending not in artifacts.ENDINGS:
                 raise ArgumentError(
                     "The name of the file must end in .onnx or .json (a model), or in .parquet or "
@@ -141,12 +148,16 @@ async def submit(service: Serving, request: Request, person: Analyst) -> Respons
                 content_type=artifacts.ENDINGS[ending],
                 name=name,
                 features=form.lines("features") or None,
+                copy=bool(asked),
             )
     except Forbidden:
         raise
     except HeldoutError as error:
         mine = await run_in_threadpool(artifacts.mine, service, person)
         return page(request, "models.html", status=status_of(error), mine=mine, wrong=str(error))
+    if asked:  # a copy of a data set's rows: back to the question that it was sent for
+        back = {"question": form.text("question"), "copy": identity, "by": "price"}
+        return redirect(f"/datasets/{quote(asked, safe='')}/ask?{urlencode(back)}")
     known = "" if identity == arriving.id else "?done=known"
     return redirect(f"/artifacts/{identity}{known}")
 

@@ -9,6 +9,7 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
+from heldout.arguments import Values
 from heldout.errors import ArgumentError, HeldoutError
 from heldout.server import datasets, drafts, sources
 from heldout.server.accounts import Person
@@ -204,6 +205,7 @@ def _parts() -> dict[str, Json]:
     return {
         name: {
             "words": part.of.rows_in_words.capitalize(),
+            "brought": any(isinstance(field.rule, Values) for field in drafts.part_fields(name)),
             "fields": [(field, names_column(field)) for field in drafts.part_fields(name)],
         }
         for name, part in PARTS.items()

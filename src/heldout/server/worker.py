@@ -30,8 +30,7 @@ from heldout.models import load
 from heldout.questions.answers import plain
 from heldout.questions.boards import Board, BoardEnded
 from heldout.questions.session import PrivateSession
-from heldout.server import artifacts, books, drafts, fitting, jobs, retention, rows, sources
-from heldout.server.accounts import Person
+from heldout.server import artifacts, books, copies, drafts, fitting, jobs, retention, rows, sources
 from heldout.server.boards import Posted, find_board
 from heldout.server.datasets import (
     Registered,
@@ -39,12 +38,13 @@ from heldout.server.datasets import (
     declared_ranges,
     find,
     has_share,
-    share_of,
+    usable_share,
 )
 from heldout.server.evaluations import (
     UNPAID,
     answer_tick,
     evaluated_part,
+    needs_model,
     scoring_seconds,
     scoring_tick,
     shown_at,
@@ -67,7 +67,7 @@ from heldout.server.storage import boards as board_table
 from heldout.server.vault import private_copies
 from heldout.server.workers import Signs
 
-SHORTEST, LONGEST = 0.01, 0.2
+SHORTEST, LONGEST = 0.01, 0.4
 """Seconds between two looks at an empty table of jobs."""
 PATIENCE: Final = 120.0
 """Seconds for which a drawn answer is kept in memory while a database is away."""
@@ -174,7 +174,7 @@ class Worker:
             name, ticks = job.subject.split("/", 2)[2], scoring_tick
         elif job.kind == "evaluate":
             row = self._row(evaluations, job.subject)
-            name, ticks = row.dataset, partial(answer_tick, has_model=bool(row.artifact))
+            name, ticks = row.dataset, partial(answer_tick, content=row.questions)
         elif job.kind == "judge":
             board = self._row(submissions, job.subject).board
             name, ticks = find_board(self.service, board).dataset, tick_of
@@ -315,6 +315,9 @@ class Worker:
             if len(sent.names) > 1:
                 described |= {"scores": len(sent.names), "classes": list(sent.names)}
             state, words = "ready", "Predictions by row key; each belongs to one row."
+        elif row.kind == copies.KIND:
+            described, words = copies.describe(file)
+            state = "ready"
         else:
             model = load(file)
             described = model.as_dict()
@@ -387,12 +390,14 @@ class Worker:
         registered = find(self.service, row.dataset)
         if registered.revision != row.revision:
             raise PrivacyError("The rows were refreshed meanwhile. Nothing was charged; ask again.")
-        share_of(self.service, Person(row.owner, "analyst", "", "", ()), row.dataset)
+        usable_share(self.service, row.owner, registered)
         books.check_receipt(self.service)
-        questions = [q.from_dict(question) for question in row.questions]
+        copy = self._row(artifact_table, row.artifact) if copies.needed(row.questions) else None
+        content = copies.filled(self.service, registered, row.questions, copy)
+        questions = [q.from_dict(question) for question in content]
         session = self._session(registered, row, questions)
         subject = self._subject(registered, models)
-        tick = answer_tick(self.service, registered, has_model=bool(models))
+        tick = answer_tick(self.service, registered, row.questions)
         booked = self._past_cancelling(evaluations, job, tick)
         if booked is None:
             return self._end_of(job)
@@ -474,6 +479,7 @@ class Worker:
                 part,
                 private=self.service.settings.private,
                 vault=self.service.vault,
+                artifact=row.artifact if needs_model(registered, questions) else "",
             )
             return PrivateSession(
                 table, ledger=self.service.ledger, account=registered.name, analyst=row.owner

@@ -12,6 +12,7 @@ import pytest
 import heldout.kernel
 import heldout.questions
 from heldout.kernel import Loss, Protection, price
+from heldout.kernel.noise.declared import DeclaredFit
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.disjoint import Disjoint, EachGroup
 from heldout.kernel.noise.mechanism import Primitive
@@ -24,17 +25,23 @@ from heldout.kernel.noise.selection import (
     Prepaid,
     SparseVector,
 )
+from heldout.kernel.noise.tied import TiedLaplace
 from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.ranking.concordance import ConcordanceMechanism
-from heldout.kernel.ranking.ladder import PiecewiseLaplace
-from heldout.kernel.ranking.laws import Cauchy, CauchyBoyd2015, LaplaceBoyd2015, PolynomialTail
+from heldout.kernel.ranking.ladder import (
+    Cauchy,
+    CauchyBoyd2015,
+    LaplaceBoyd2015,
+    PiecewiseLaplace,
+    PolynomialTail,
+)
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
 from heldout.questions.curves.methods.counted import CountedCurves
-from heldout.questions.curves.methods.cuts import CrowdedCells, MedianCuts
-from heldout.questions.curves.methods.influence import CountsWithArea
+from heldout.questions.curves.methods.heldout import CountsWithArea
 from heldout.questions.curves.methods.registry import METHODS as CURVES
 from heldout.questions.curves.methods.registry import method
+from heldout.questions.curves.methods.thresholds import CrowdedCells, MedianCuts
 from heldout.questions.regression.mechanisms import (
     BoundSearch,
     BoundSearchAsPrinted,
@@ -46,6 +53,7 @@ from heldout.questions.thresholds import COUNT_SHARE, CutMechanism, QuantileChoi
 
 ROWS = Protection(neighbours="replace-one")
 ADDED = Protection(neighbours="add-remove")
+LABELS = Protection(neighbours="label")
 AREA = AreaSensitivity(protection=ROWS)
 THIRD = F(1, 3)
 CURVE = {"protection": ROWS, "rows": 500, "points": 65}
@@ -53,6 +61,8 @@ CURVE = {"protection": ROWS, "rows": 500, "points": 65}
 # The numbers are those of the contracts, worked out by hand.
 CLAIMS: list[tuple[Any, Loss]] = [
     (DiscreteLaplace(scale=F(8), l1_sensitivity=2, dimension=4), Loss.pure(F(1, 4))),
+    (TiedLaplace(scale=F(8), l1_sensitivity=2, dimension=4, cells=2), Loss.pure(F(1, 4))),
+    (method("heldout", epsilon=THIRD, **CURVE | {"protection": LABELS}), Loss.pure(THIRD)),
     (DiscreteLaplace.for_epsilon(THIRD, l1_sensitivity=5, dimension=9), Loss.pure(THIRD)),
     (SummedParts(epsilon=THIRD, parts=9, most=70, entries=2), Loss.pure(THIRD)),
     (WishartDifference.for_epsilon(THIRD, trace=7, size=3), Loss.pure(THIRD)),
@@ -130,12 +140,13 @@ CLAIMS: list[tuple[Any, Loss]] = [
         (
             ObjectivePerturbation(
                 THIRD, moved=1, rows_per_unit=1, row=6, square=6, dimension=10, ridge=F(64),
-                step=F(1, 2**20), slack=11, even=even,
+                step=F(1, 2**20), slack=11, even=even, groups=groups,
             ),
             Loss.pure(THIRD),
         )
-        for even in (False, True)
+        for even, groups in ((False, None), (True, None), (False, (3, 7)))
     ),
+    (DeclaredFit(THIRD, print), Loss.pure(THIRD)),
     *((method(name, epsilon=THIRD, **CURVE), Loss.pure(THIRD)) for name in CURVES),
 ]  # fmt: skip
 

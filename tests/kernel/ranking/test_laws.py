@@ -14,13 +14,15 @@ from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE, draw_on_lattice
 from heldout.kernel.ranking import ladder as ladder_module
-from heldout.kernel.ranking.ladder import PiecewiseLaplace, _scales, build
-from heldout.kernel.ranking.laws import (
+from heldout.kernel.ranking.ladder import (
     Cauchy,
     CauchyBoyd2015,
     LaplaceBoyd2015,
     NoiseLaw,
+    PiecewiseLaplace,
     PolynomialTail,
+    _scales,
+    build,
     error_quantile,
     mean_absolute_error,
 )

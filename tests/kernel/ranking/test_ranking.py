@@ -14,7 +14,7 @@ from heldout.kernel.events import leaves
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE, discrete_laplace
 from heldout.kernel.ranking.mechanism import RankingMechanism, RankingStatistic
-from heldout.kernel.ranking.values import area, average_precision
+from heldout.kernel.ranking.sensitivity import area, average_precision
 from heldout.kernel.statistic import Sealed
 
 PROTECTIONS = [

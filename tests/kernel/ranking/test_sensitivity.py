@@ -207,7 +207,7 @@ def test_two_models_on_the_same_rows_move_like_one_area() -> None:
     """Every data set of up to five rows with two scores each; the half difference in [0, 1]."""
     from itertools import product
 
-    from heldout.kernel.ranking.values import area, difference
+    from heldout.kernel.ranking.sensitivity import area, difference
 
     rows = list(product((0, 1), (0, 1, 2), (0, 1, 2)))  # label, first score, second score
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.ranking.sensitivity import AreaSensitivity
-from heldout.kernel.ranking.values import (
+from heldout.kernel.ranking.sensitivity import (
     ROUNDING,
+    AreaSensitivity,
     area_of_table,
     average_precision_of_table,
     average_precision_of_table_negatives_first,
@@ -129,7 +129,7 @@ def test_bins_of_cells_tie_at_least_as_many_pairs() -> None:
 def test_a_table_has_the_metrics_of_its_rows_however_they_are_cut(
     chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = importlib.import_module("heldout.kernel.ranking.values")
+    module = importlib.import_module("heldout.kernel.ranking.sensitivity")
     monkeypatch.setattr(module, "_CHUNK", chunk)
     for groups in all_data(6):
         assert area_of_table(*columns(groups)) == small.area(groups)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.kernel.ranking.values import (
+from heldout.kernel.ranking.sensitivity import (
     ROUNDING,
     _floored_sum,
     area,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
-from heldout.intervals.curve import cumulative_counts, isotonic, precision_recall, roc
+from heldout.intervals.readings import cumulative_counts, isotonic, precision_recall, roc
 from heldout.kernel.noise.tables.table import NoisyTable, independent_noise
 
 numbers = st.lists(st.floats(-100, 100), min_size=1, max_size=20)

@@ -123,7 +123,7 @@ def test_a_cost_that_noise_spreads_over_its_range_says_nothing() -> None:
 
 
 def test_rows_that_count_for_a_part_have_less_sampling_error_than_whole_ones() -> None:
-    from heldout.questions.curves.threshold import _trials
+    from heldout.questions.curves.decisions import _trials
 
     cells = np.array([30.0, 20.0, 10.0, 40.0])
     recall = np.array([1.0, 0, 0, 0]), np.array([0, 0, 1.0, 0])

@@ -17,16 +17,15 @@ from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.selection import choose_exactly
 from heldout.kernel.noise.tables.table import laplace_deviation
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.cuts import (
+from heldout.questions.curves.methods.heldout import CountsWithArea, HeldoutCurves, TableWithArea
+from heldout.questions.curves.methods.registry import method
+from heldout.questions.curves.methods.thresholds import (
     CrowdedCells,
     MedianCuts,
     cumulative_measure,
     heap_weights,
     public_edges,
 )
-from heldout.questions.curves.methods.heldout import HeldoutCurves, TableWithArea
-from heldout.questions.curves.methods.influence import CountsWithArea
-from heldout.questions.curves.methods.registry import method
 
 REPLACE = Protection(neighbours="replace-one")
 PROTECTIONS = [

@@ -13,7 +13,7 @@ from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.tables.table import laplace_deviation
 from heldout.questions.answers import from_plain, plain
-from heldout.questions.curves.methods.influence import STEPS, AreaBySum, CountsWithArea, Placements
+from heldout.questions.curves.methods.heldout import STEPS, AreaBySum, CountsWithArea, Placements
 
 PROTECTIONS = [
     Protection(neighbours="replace-one"),

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from heldout.errors import ArgumentError
-from heldout.intervals.curve import precision_recall, roc
+from heldout.intervals.readings import precision_recall, roc
 from heldout.kernel import Loss
 from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.tables.table import NoisyTable, independent_noise, laplace_deviation
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.hierarchical_quantile import quantiles
-from heldout.questions.curves.methods.published import COUNTS
+from heldout.questions.curves.methods.published import COUNTS, quantiles
 from heldout.questions.curves.methods.registry import METHODS, method
 
 POINTS = 257

@@ -11,17 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.chances import louder
 
-from heldout.intervals.curve import Curve, plain_curve
+from heldout.intervals.readings import Curve, plain_curve
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.noise.tables.table import independent_noise
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.statistic import Sealed
 from heldout.questions.answers import from_plain, plain
-from heldout.questions.curves.bands import Band, rectangles
-from heldout.questions.curves.draws import interval_of
-from heldout.questions.curves.methods.heldout import TableWithArea
-from heldout.questions.curves.methods.influence import STEPS, AreaBySum, Placements
+from heldout.questions.curves.bands import Band, interval_of, rectangles
+from heldout.questions.curves.methods.heldout import STEPS, AreaBySum, Placements, TableWithArea
 from heldout.questions.curves.methods.registry import method
 from heldout.questions.curves.posterior import Posterior
 
@@ -344,6 +342,7 @@ def test_a_curve_that_is_not_binormal_is_followed_when_there_are_rows_enough() -
 
 
 @pytest.mark.chance(1e-7)
+@pytest.mark.slow
 def test_the_curve_is_nearer_to_the_truth_than_a_quantile_tree() -> None:
     counts = counted(*binormal(2_000, seed=3))
     true, _ = true_curves(counts)
@@ -394,6 +393,7 @@ def test_a_difference_in_the_last_bits_changes_readings_in_the_last_bits() -> No
 
 
 @pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.slow
 def test_noise_intervals_of_readings_hold_whether_scores_are_tied_or_not(tied: bool) -> None:
     labels, scores = binormal(4_000, seed=9)
     scores = np.round(scores * 12) / 12 if tied else scores

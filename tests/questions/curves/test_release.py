@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 import heldout as ho
 from heldout.data.scores import GridTally, declared_values
 from heldout.errors import ArgumentError
-from heldout.intervals.curve import grid_point
+from heldout.intervals.readings import grid_point
 from heldout.questions.curves.pictures import chart
 from heldout.questions.curves.release import CurvesRelease
 

@@ -10,7 +10,7 @@ import heldout as ho
 from heldout.errors import ArgumentError
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
-from heldout.questions.curves.threshold import BetweenEdges, FromDraws, Named
+from heldout.questions.curves.decisions import BetweenEdges, FromDraws, Named
 
 
 def rows(number: int, *, seed: int) -> tuple[Any, Any]:
@@ -54,6 +54,7 @@ def test_named_cells_are_right_up_to_their_noise() -> None:
 
 
 @pytest.mark.chance(1e-6)
+@pytest.mark.slow
 def test_between_the_edges_the_interval_holds_and_is_as_narrow_as_its_errors() -> None:
     door, labels, scores = asked(4_000, seed=2)
     errors, halves, held = [], [], []

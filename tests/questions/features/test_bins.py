@@ -53,7 +53,7 @@ def test_bins_let_a_private_model_see_what_a_cut_at_zero_hides() -> None:
 
 
 def test_bins_refuse_what_they_cannot_place() -> None:
-    with pytest.raises(ArgumentError, match="a pair for each column"):
+    with pytest.raises(ArgumentError, match="an entry for each column"):
         Bins(bounds=[(0, 1)]).transform([[1, 2]])
     with pytest.raises(ArgumentError, match="every cell"):
         Bins(bounds=[(0, 1)]).transform([[float("nan")]])

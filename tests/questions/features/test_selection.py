@@ -11,13 +11,8 @@ import heldout as ho
 from heldout.data.feature_matrix import FeatureMatrix
 from heldout.errors import ArgumentError, BudgetExceeded, NotPrivate
 from heldout.kernel import Budget, Ledger, price
-from heldout.questions.features.selection import (
-    BASELINES,
-    METHODS,
-    clusters,
-    plan_selection,
-)
-from heldout.questions.features.selector import select_from
+from heldout.questions.features.estimators import select_from
+from heldout.questions.features.selection import BASELINES, METHODS, clusters, plan_selection
 from heldout.questions.features.statistics import SCORES, FeatureCounts, FeatureScores
 from heldout.questions.features.tuned import SPURIOUS
 from heldout.questions.session import PrivateSession
@@ -79,7 +74,7 @@ def test_a_selection_charges_its_epsilon_and_says_so(method, tmp_path) -> None:
     assert said["parameters"]["method"] == method
     assert said["loss"]["epsilon"] == "1/2"
     assert len(said["features"]) == len(found) == len(found.indices)
-    assert "epsilon 1/2" in str(found)
+    assert "epsilon 0.5" in str(found)
     assert "replace-one" in str(found)
     assert "<table>" in found._repr_html_()
     if method in ("noisy-counts", "cluster", "score-perturbation"):
@@ -229,6 +224,6 @@ def test_labels_and_units_go_with_arrays_and_not_with_a_matrix() -> None:
 
 
 def test_selection_is_a_name_that_can_be_called_whatever_was_imported_before() -> None:
-    import heldout.questions.features.selector  # noqa: F401
+    import heldout.questions.features.selection  # noqa: F401
 
     assert callable(ho.features.select)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import heldout as ho
-from heldout.data.feature_matrix import FeatureMatrix
-from heldout.data.feature_sources import HashedText, Vocabulary, bounded
+from heldout.data.feature_matrix import FeatureMatrix, HashedText, Vocabulary, bounded
 from heldout.errors import ArgumentError, DataError, DuplicateRowKey, MissingColumn, UnknownLabel
 from heldout.questions.features.statistics import WHOLE_ROWS
 from heldout.questions.session import PrivateSession

@@ -19,7 +19,7 @@ from heldout.kernel.statistic import compute
 from heldout.questions.linear.claims import meaning_of, parse_claim
 from heldout.questions.linear.conclusion import below
 from heldout.questions.linear.design import Design, parse_term
-from heldout.questions.linear.parts import Comparison, ModelParts, ModelRows, RowsOfModel
+from heldout.questions.linear.moments import Comparison, ModelParts, ModelRows, RowsOfModel
 
 GENERATOR = np.random.default_rng(36)
 

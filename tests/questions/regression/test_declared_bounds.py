@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from heldout import questions as q
-from heldout.data.regression_table import RegressionTable
+from heldout.data.measured import RegressionTable
 from heldout.errors import ArgumentError, InfiniteScore, MissingScore
 
 

@@ -14,7 +14,7 @@ from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import Statistic, compute
 from heldout.questions.answers import Answered
-from heldout.questions.regression.statistics import Axis, GridCounts, PowerSums, RowCount
+from heldout.questions.regression.mechanisms import Axis, GridCounts, PowerSums, RowCount
 from heldout.regression import RegressionSession, RegressionTable
 
 GENERATOR = np.random.default_rng(6)

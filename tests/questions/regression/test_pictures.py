@@ -75,7 +75,7 @@ def test_the_page_stands_alone_and_says_what_was_found(plot, tmp_path):
 
 
 def test_what_was_paid_for_is_on_the_page():
-    from heldout.data.regression_table import RegressionTable
+    from heldout.data.measured import RegressionTable
     from heldout.questions.regression.session import RegressionSession
 
     table = RegressionTable(salaries(), observed="salary", predicted="fitted")

@@ -11,9 +11,9 @@ from heldout.data.two_tables import Table
 from heldout.errors import ArgumentError
 from heldout.kernel import Loss
 from heldout.kernel.neighbours import Protection
-from heldout.questions.separability.pairs import SignProducts, Signs, columns_for
 from heldout.questions.separability.questions import Separability
 from heldout.questions.separability.score import private_separability
+from heldout.questions.separability.separator import SignProducts, Signs, columns_for
 
 COPY = np.array([[0, 1, 0], [1, 0, 1], [2, 2, 2], [3, 0, 1], [0, 0, 3], [1, 1, 0]], dtype=float)
 EXTREME = np.array([[9.0, 9.0, 9.0], [9.0, -9.0, 9.0], [-9.0, -9.0, -9.0], [np.nan, 9.0, 0.0]])

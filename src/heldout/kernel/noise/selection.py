@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.arguments.rules import Whole
+from heldout.arguments import Whole
 from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event

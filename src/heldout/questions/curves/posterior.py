@@ -22,15 +22,26 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.arrays import Bools, Floats, Ints
-from heldout.intervals.curve import Curve, grid_scores
 from heldout.intervals.noise import normal_quantile
+from heldout.intervals.readings import Curve, grid_scores
 from heldout.intervals.tuned import CLASS_PRIOR
 from heldout.kernel.ranking.mechanism import RankingDraw
-from heldout.questions.curves.bands import Region, read_curves
-from heldout.questions.curves.draws import Draws, gamma, nearly_normal, normal, uniform
-from heldout.questions.curves.methods.heldout import TableWithArea
-from heldout.questions.curves.methods.hierarchical_quantile import monotone_cubic
-from heldout.questions.curves.methods.influence import STEPS, AreaBySum, worse_than_chance
+from heldout.questions.curves.bands import (
+    Draws,
+    Region,
+    gamma,
+    nearly_normal,
+    normal,
+    read_curves,
+    uniform,
+)
+from heldout.questions.curves.methods.heldout import (
+    STEPS,
+    AreaBySum,
+    TableWithArea,
+    worse_than_chance,
+)
+from heldout.questions.curves.methods.published import monotone_cubic
 from heldout.questions.curves.tuned import (
     BENDS,
     CHAINS,
@@ -248,6 +259,13 @@ class Posterior:
                 return area_of, weights[0], weights[1]
 
             return of_sum
+        assert isinstance(area, RankingDraw)
+        return self._area_of_pairs(area)
+
+    def _area_of_pairs(
+        self, area: RankingDraw
+    ) -> Callable[[Floats, Floats], tuple[Floats, Floats, Floats]]:
+        """Return the same where the area was drawn by itself."""
         scale = _drawn_scale(area, self)
 
         def of_pairs(negatives: Floats, positives: Floats) -> tuple[Floats, Floats, Floats]:
@@ -347,9 +365,7 @@ class Posterior:
         _, trend, smooth = self._prior
         counts, scales = np.maximum(self.counts, 0.0), self.scales
         odds = np.clip(np.log((counts[1] + scales[1]) / (counts[0] + scales[0])), -6, 6)
-        here = np.concatenate([np.log(MASS * self.cells * self.shares + 1e-3), odds])
-        if self.table.rows is None:
-            here = np.append(here, 0.0)
+        here = self._start(odds)
         points, curvatures, precisions, evidence = [], [], [], []
         for bend, chance in BENDS:
             covariance = trend + bend**2 * smooth
@@ -405,6 +421,15 @@ class Posterior:
     @cached_property
     def _best(self) -> "_Fit":
         return max(self._fits, key=lambda fit: fit.evidence)
+
+    @property
+    def _odds_of_point(self) -> slice:
+        return slice(self.cells, 2 * self.cells)
+
+    def _start(self, odds: Floats) -> Floats:
+        """Return the first point: the masses, the log odds, and the number of rows."""
+        here = np.concatenate([np.log(MASS * self.cells * self.shares + 1e-3), odds])
+        return np.append(here, 0.0) if self.table.rows is None else here
 
     def _descended(self, here: Floats, precision: Floats, fixed: Floats) -> Floats:
         damping = 1e-2
@@ -637,7 +662,7 @@ class Posterior:
         them given the other cells over what is believed after the counts (Chib 1995). So a tail
         that goes on smoothly may as well be empty, and one that would need a jump is empty.
         """
-        smooth, odds = np.flatnonzero(~self.tied), slice(self.cells, 2 * self.cells)
+        smooth, odds = np.flatnonzero(~self.tied), self._odds_of_point
         only = np.ix_(smooth, smooth)
         pulled = (fit.precision @ (fit.point[odds] - self._prior[0]))[smooth]
         before, after = fit.precision[only], fit.curvature[odds, odds][only]
@@ -752,6 +777,7 @@ class Posterior:
         if isinstance(area, AreaBySum):
             summed: Floats = rows.negatives @ self.weights[0] + rows.positives @ self.weights[1]
             return summed - area.noisy / self.area_scale
+        assert isinstance(area, RankingDraw)
         false, true = rows.rates
         areas = (np.diff(false, axis=1) * (true[:, 1:] + true[:, :-1])).sum(axis=1) / 2
         result: Floats = (areas - area.unclamped) / _drawn_scale(area, self)

@@ -8,16 +8,15 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from heldout.arguments.rules import OneOf
+from heldout.arguments import OneOf
 from heldout.arrays import Floats
 from heldout.data.scores import ScoreMap
 from heldout.drawing.chart import PALETTE, Chart, Field, Figure, Layer, Numbers, records
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
-from heldout.intervals.curve import Curve, grid_point, grid_scores, plain_curve
 from heldout.intervals.groups import ByGroup
-from heldout.intervals.measure import Interval, Measure
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Interval, Measure, Release
+from heldout.intervals.readings import Curve, grid_point, grid_scores, plain_curve
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.kernel.ranking.statistic import ScoreTable
@@ -26,23 +25,30 @@ from heldout.questions.curves.bands import (
     Rectangles,
     Region,
     area_half_width,
+    interval_of,
     rectangles,
 )
-from heldout.questions.curves.decisions import ReadDecisions
-from heldout.questions.curves.draws import interval_of
+from heldout.questions.curves.decisions import (
+    BetweenEdges,
+    CurveConfusion,
+    FromDraws,
+    Named,
+    ReadDecisions,
+)
+from heldout.questions.curves.known_rows import KnownRows
 from heldout.questions.curves.methods.heldout import NamedCounts, TableWithArea
 from heldout.questions.curves.pictures import TITLES
 from heldout.questions.curves.posterior import Posterior
 from heldout.questions.curves.readings import (
+    READ_AT,
     CalibrationCurve,
     Lift,
     PrecisionRecallCurve,
+    Readings,
     RocCurve,
     calibration_curve,
     check_probabilities,
 )
-from heldout.questions.curves.stored import READ_AT, Readings
-from heldout.questions.curves.threshold import BetweenEdges, CurveConfusion, FromDraws, Named
 from heldout.questions.ranking.release import AucRelease, RankingRelease, TieBound, bin_ties
 
 __all__ = ["CurvesByGroup", "CurvesRelease", "NamedCurve"]
@@ -114,7 +120,8 @@ class CurvesRelease(ReadDecisions, Release):
             edge = grid_point(at, points=table.points, score_range=self.score_range)
             if edge in table.edges[1:-1]:
                 counts, scale = confusion.by_class, confusion.noise_scale
-                named = NamedCounts(edges=(edge,), counts=counts, scale=scale)
+                tied = table.tied_scales is not None
+                named = NamedCounts(edges=(edge,), counts=counts, scale=scale, tied=tied)
                 table = replace(table, named=named)
         informed = type(self)(self._drawn)
         informed.table = table
@@ -134,7 +141,8 @@ class CurvesRelease(ReadDecisions, Release):
     def _rows(self) -> Posterior | None:
         """The rows as the table leaves them possible; None for the papers' methods."""
         if isinstance(self.table, TableWithArea):
-            return Posterior(self.table, score_range=self.score_range, **self.effort)
+            read = Posterior if self.table.tied_scales is None else KnownRows
+            return read(self.table, score_range=self.score_range, **self.effort)
         return None
 
     @property

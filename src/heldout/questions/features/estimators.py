@@ -4,26 +4,45 @@ import math
 import os
 import re
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from scipy.sparse import csr_array, issparse
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from heldout.arguments import as_array, as_number, as_numbers, is_one_of, shown
-from heldout.arguments.rules import Whole
+from heldout.arguments import (
+    Ends,
+    Number,
+    Whole,
+    as_array,
+    as_number,
+    as_numbers,
+    as_whole,
+    is_one_of,
+    shown,
+)
 from heldout.arrays import Floats, Ints
-from heldout.data.feature_matrix import FeatureMatrix, ScoredFeatures
-from heldout.data.feature_sources import check_places
-from heldout.errors import ArgumentError, DataError, UnknownLabel, WrongType
+from heldout.data.feature_matrix import FeatureMatrix, ScoredFeatures, check_places
+from heldout.errors import ArgumentError, DataError, NotPrivate, UnknownLabel, WrongType
 from heldout.kernel import Budget, Ledger, exact
+from heldout.kernel.door import release as release_request
 from heldout.kernel.neighbours import Neighbours
+from heldout.kernel.noise.not_private import baseline_noise, shown_as_it_is
+from heldout.kernel.statistic import compute
+from heldout.questions.features.outside import (
+    OutsideStages,
+    PricedEstimator,
+    declared_price,
+    scores_of,
+)
 from heldout.questions.features.plans import (
     BAYES_CUTS,
     LOGISTIC_CUTS,
@@ -32,13 +51,130 @@ from heldout.questions.features.plans import (
     LogisticPlan,
     Stages,
 )
-from heldout.questions.features.questions import AUTO, JOINT, Training
-from heldout.questions.features.statistics import RegressionScores, SparseRows, SummedScores
-from heldout.questions.features.tuned import GUESSED_ROWS, TABLE, WEIGHT
+from heldout.questions.features.questions import AUTO, JOINT, ModelRelease, Training
+from heldout.questions.features.questions import Selection as SelectionQuestion
+from heldout.questions.features.selection import (
+    BASELINES,
+    METHODS,
+    Chosen,
+    NotPrivateSelection,
+    Selection,
+    cluster_selection_2014,
+    noisy_cut,
+    private_threshold_testing,
+)
+from heldout.questions.features.statistics import (
+    FeatureScores,
+    RegressionScores,
+    SparseRows,
+    SummedScores,
+    score_named,
+)
+from heldout.questions.features.tuned import FEATURES_PER_ROW, GUESSED_ROWS, TABLE, WEIGHT
 from heldout.questions.session import Epsilon, PrivateSession
 
 OBSERVED = "observed"
 MOST_ROWS = 2**24  # so that sums of rounding errors have a public bound
+
+
+# Columns as 0/1 features, by public bounds: nothing is learnt from the rows.
+Bound = tuple[float, ...] | int
+"""Two ends, the edges of bins from the least to the largest, or a number of kinds 0, 1, 2, ..."""
+
+
+class Bins(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Say of each column in which of some public bins a value lies.
+
+    A private classifier learns from 0/1 features. A column becomes one for each bin, of which a
+    row sets one; a value beyond the bounds is in the nearer bin. `bounds` has an entry for each
+    column: two ends, between which `bins` bins are as wide as one another; more numbers, the edges
+    of the bins themselves (good where values crowd near one end); or a whole number of kinds,
+    which are 0, 1, 2, .... Declare them: never read them off the rows.
+
+    >>> Bins(bounds=[(0, 10), (0, 1)], bins=2).transform([[3, 1], [99, 0]]).toarray().tolist()
+    [[1, 0, 0, 1], [0, 1, 1, 0]]
+    >>> Bins(bounds=[(0, 1, 100), 3]).transform([[3, 2]]).toarray().tolist()
+    [[0, 1, 0, 0, 1]]
+    """
+
+    def __init__(self, *, bounds: Sequence[Bound], bins: int = 8) -> None:
+        self.bounds = bounds
+        self.bins = bins
+
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Return itself: there is nothing to learn."""
+        return self
+
+    @property
+    def edges(self) -> list[Floats]:
+        """Return the edges of each column's bins."""
+        bins = Whole(2, 1000)(self.bins, "bins")
+        return [_edges(bound, bins) for bound in self.bounds]
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Return how many features each column becomes."""
+        return tuple(len(edges) - 1 for edges in self.edges)
+
+    @property
+    def ordered(self) -> tuple[int, ...]:
+        """Return which columns have bins in order: those with ends or edges."""
+        return tuple(place for place, bound in enumerate(self.bounds) if as_whole(bound) is None)
+
+    def transform(self, X: Any) -> Any:
+        """Return a sparse matrix with a column for each bin of each column of X."""
+        edges, numbers = self.edges, as_numbers(X, name="X")
+        if numbers.ndim != 2 or numbers.shape[1] != len(edges):
+            raise ArgumentError(f"bounds must have an entry for each column, got {len(edges)}.")
+        if np.isnan(numbers).any():
+            raise ArgumentError("X must have a number in every cell. Fill in what is missing.")
+        starts = np.cumsum([0, *self.columns])
+        places = [
+            _places(column, own) + start
+            for column, own, start in zip(numbers.T, edges, starts, strict=False)
+        ]
+        columns = np.column_stack(places).ravel()
+        rows = np.repeat(np.arange(len(numbers)), len(edges))
+        shape = (len(numbers), int(starts[-1]))
+        return csr_array((np.ones(len(columns), dtype=np.int8), (rows, columns)), shape=shape)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return what the bins are called: the column and the ends of the bin, or its kind."""
+        names = input_features or [f"x{place}" for place in range(len(self.bounds))]
+        if len(names) != len(self.bounds):
+            wanted = f"input_features must be {len(self.bounds)} names"
+            raise ArgumentError(f"{wanted}, got {shown(names)}.")
+        called = []
+        for place, (name, edges) in enumerate(zip(names, self.edges, strict=True)):
+            if place in self.ordered:
+                called += [f"{name} {a:g} to {b:g}" for a, b in pairwise(edges)]
+            else:
+                called += [f"{name} {kind}" for kind in range(len(edges) - 1)]
+        return np.array(called, dtype=object)
+
+
+def _edges(bound: Any, bins: int) -> Floats:
+    kinds = as_whole(bound)
+    if kinds is not None:
+        return np.asarray(np.arange(Whole(2, 1000)(kinds, "bounds") + 1) - 0.5, dtype=float)
+    if not isinstance(bound, list | tuple | np.ndarray):
+        raise ArgumentError(
+            f"bounds must be two ends, edges of bins or a number of kinds, got {shown(bound)}."
+        )
+    if len(bound) <= 2:
+        low, high = Ends()(bound, "bounds")
+        return np.asarray(np.linspace(low, high, bins + 1), dtype=float)
+    edges = np.array([Number()(edge, "bounds") for edge in bound])
+    if len(edges) > 1001 or (np.diff(edges) <= 0).any():
+        raise ArgumentError("Edges of bins must rise from one to the next, and be 1,001 at most.")
+    return edges
+
+
+def _places(column: Floats, edges: Floats) -> Ints:
+    """Return the bin of each value: an edge belongs to the bin above it."""
+    within = np.searchsorted(edges, column, side="right") - 1
+    places: Ints = np.clip(within, 0, len(edges) - 2).astype(np.int64)
+    return places
 
 
 # How messages of scikit-learn begin that quote no cell, and how far each may be shown.
@@ -75,10 +211,12 @@ def _are_texts(X: Any) -> bool:
 
 
 NUMERIC = (
-    "X must be 0 and 1, or counts of which all above 0 count as 1. Make 0/1 features of other "
-    "numbers with heldout.features.Bins(bounds=...), or pass binarize=, a public cut for all of "
-    "them."
+    "X must be 0 and 1, or counts of which all above 0 count as 1. For other numbers pass bounds= "
+    "to PrivateLogisticRegression, make 0/1 features of them with heldout.features.Bins(bounds=...)"
+    ", or pass binarize=, a public cut for all of them."
 )
+NUMBER_BINS = 32
+"""Bins of a number between two ends. A slope and a bend cost the same for any number of them."""
 
 
 def _are_counts(X: Any) -> bool:
@@ -143,18 +281,21 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None, *, unit: Any = None, row_keys: Any = None) -> Self:
         """Book epsilon, then learn from the rows; `X` may be a `FeatureMatrix`, without `y`."""
-        price, budget = self._price(), self.budget
-        if budget is None and self.ledger is None:
-            budget = Budget(epsilon=price)
+        price = self._price()
         question = self._question(price)
         private = self._private(X, y, unit=unit, row_keys=row_keys)
-        session = PrivateSession(private, budget=budget, ledger=self.ledger, account=self.account)
-        release = session.ask(question)
+        release = self._session(private, price).ask(question)
         drawn = release._drawn
         self.release_, self.split_ = release, release.split
         self.weights_, self.selected_ = release.weights, release.selected
         self._understand(drawn.request.reading, drawn.values["cut"][0])
         return self
+
+    def _session(self, private: FeatureMatrix, price: Fraction) -> PrivateSession:
+        budget = self.budget
+        if budget is None and self.ledger is None:
+            budget = Budget(epsilon=price)
+        return PrivateSession(private, budget=budget, ledger=self.ledger, account=self.account)
 
     def _price(self) -> Fraction:
         if self.epsilon is None:
@@ -190,7 +331,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features, bound = self._set(X), self._bound()
         self.classes_ = self._declared_classes(y)
         negative, positive = self.classes_.tolist()
-        public = unit is None and is_one_of(self.neighbours, (Neighbours.REPLACE_ONE,))
+        known = (Neighbours.REPLACE_ONE, Neighbours.LABEL)
+        public = unit is None and is_one_of(self.neighbours, known)
         most = MOST_ROWS if public else self._most_rows()
         if X.shape[0] > most:
             raise DataError(
@@ -207,7 +349,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 rows_per_unit=self.rows_per_unit,
                 row_keys=row_keys,
                 neighbours=self.neighbours,
-                feature_names=getattr(self, "feature_names_in_", None),
+                feature_names=self._feature_names(),
                 most_rows=most,
             )
         except UnknownLabel:
@@ -234,7 +376,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _set(self, X: Any) -> SparseRows:
         """Return which features a row sets, as a sparse 0/1 matrix."""
-        from scipy.sparse import csr_array
 
         cut = 0.0 if self.binarize is None else as_number(self.binarize)
         if self.binarize is None and not _are_counts(X):
@@ -254,6 +395,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             above = csr_array((dense > cut).astype(np.int8))
         features: SparseRows = above
         return features
+
+    def _feature_names(self) -> Any:
+        """Return what the features are called, or None."""
+        return getattr(self, "feature_names_in_", None)
 
     def _bound(self) -> int | None:
         """Return how many features one row may set."""
@@ -306,9 +451,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows' own, where the ledger (or the account) is the same.
         """
         check_is_fitted(self, "release_")
-        if not isinstance(private, FeatureMatrix) or private.features != self.n_features_in_:
+        if not isinstance(private, FeatureMatrix) or private.features != len(self.weights_):
             raise ArgumentError(
-                f"private must be a FeatureMatrix of {self.n_features_in_} features, as the model "
+                f"private must be a FeatureMatrix of {len(self.weights_)} features, as the model "
                 "was fitted to."
             )
         from scipy.special import expit
@@ -352,7 +497,7 @@ TIMES = 16  # more rows than so many times the guess are refused, on the custodi
 
 
 class PrivateLogisticRegression(PrivateClassifier):
-    """Ridge logistic regression on 0/1 features, differentially private (pure epsilon).
+    """Ridge logistic regression, differentially private (pure epsilon).
 
     Noise is put into the loss before it is minimised (objective perturbation). With many features
     it is Laplace in every coefficient, of a size that depends on how much one row weighs and not on
@@ -374,6 +519,12 @@ class PrivateLogisticRegression(PrivateClassifier):
     from epsilon. `weight` is how many features a row may set before their weights shrink. The other
     parameters are those of `PrivateClassifier`.
 
+    `bounds` makes it a regression on numbers and kinds instead of 0/1 features: an entry for each
+    column of X, as `heldout.features.Bins` takes them. It is two ends between which a number lies,
+    the edges of bins (best where values crowd near one end), or a whole number of kinds, coded 0,
+    1, 2, .... A number gets a slope, and a bend where there are enough rows. Bounds are public:
+    never read them off the rows.
+
     >>> import numpy as np
     >>> X = np.zeros((2000, 40), dtype=int); y = np.arange(2000) % 2
     >>> X[y == 1, 3] = 1; X[y == 0, 5] = 1
@@ -388,6 +539,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         epsilon: Epsilon | None = None,
         classes: Any = (0, 1),
         binarize: float | None = None,
+        bounds: Sequence[Bound] | None = None,
         weight: int = WEIGHT,
         ridge: Epsilon | None = None,
         features_per_row: int | None = None,
@@ -410,17 +562,42 @@ class PrivateLogisticRegression(PrivateClassifier):
             budget=budget,
             account=account,
         )
+        self.bounds = bounds
         self.weight = weight
         self.ridge = ridge
 
     def _question(self, price: Fraction) -> Training:
+        bins = self._bins
         return Training(
             epsilon=price,
             classifier="logistic",
             weight=self.weight,
             ridge=self.ridge,
             expected_rows=self.expected_rows,
+            columns=None if bins is None else bins.columns,
+            ordered=() if bins is None else bins.ordered,
         )
+
+    @property
+    def _bins(self) -> Bins | None:
+        """Return how numbers become features, if bounds were given."""
+        if self.bounds is None:
+            return None
+        if self.binarize is not None:
+            raise ArgumentError("Pass either bounds or binarize, not both.")
+        return Bins(bounds=self.bounds, bins=NUMBER_BINS)
+
+    def _set(self, X: Any) -> SparseRows:
+        if self._bins is None:
+            return super()._set(X)
+        binned: SparseRows = self._bins.transform(X.toarray() if issparse(X) else X)
+        return binned
+
+    def _feature_names(self) -> Any:
+        names = super()._feature_names()
+        if self._bins is None:
+            return names
+        return self._bins.get_feature_names_out(None if names is None else list(names)).tolist()
 
     def _most_rows(self) -> int:
         return TIMES * self._guess()
@@ -535,8 +712,10 @@ class PrivatePipeline(PrivateClassifier):
         split. None trains on all features, and so does "joint" with a logistic regression.
     classifier
         "auto" (the default): logistic regression for a table of at most 256 features, naive Bayes
-        for more. Or "naive-bayes" or "logistic", or an instance of one, whose `weight` and `ridge`
-        count.
+        for more. Or "naive-bayes" or "logistic", or an instance of one, whose `weight`, `ridge` and
+        `bounds` count. Or any estimator with a method `fit_price`, which says what one fit costs:
+        see `heldout.features.PricedEstimator`. It gets what it declares, and the selection the rest
+        of epsilon.
     split
         The part of epsilon for the selection. None is a half; "paper" is the 2014 paper's split
         for the method. It must be left out where nothing is split.
@@ -601,6 +780,74 @@ class PrivatePipeline(PrivateClassifier):
         self.k = k
         self.threshold = threshold
 
+    def fit(self, X: Any, y: Any = None, *, unit: Any = None, row_keys: Any = None) -> Self:
+        """Book epsilon, then select and learn; `X` may be a `FeatureMatrix`, without `y`."""
+        if not self._is_outside:
+            return super().fit(X, y, unit=unit, row_keys=row_keys)
+        from sklearn.base import clone
+
+        price, model = self._price(), clone(self.classifier, safe=False)
+        if self.split is not None:
+            raise ArgumentError("Leave split out: the estimator's fit_price says what it gets.")
+        private = self._private(X, y, unit=unit, row_keys=row_keys)
+        about: Any = private.description
+        declared = declared_price(model, about.protection)
+        selects = self.select not in (None, JOINT)
+        if declared > price or (declared < price and not selects):
+            raise ArgumentError(
+                f"epsilon must be {'more than ' if selects else ''}{declared}, which the estimator "
+                f"declares for one fit, got {price}."
+            )
+        if selects and declared == price:
+            raise ArgumentError(
+                f"epsilon must be more than {declared}, which the estimator declares, so that "
+                "something is left for the selection. Or pass select=None."
+            )
+        selection = None
+        words: dict[str, Any] = {"classifier": type(model).__name__, "features": about.features}
+        if selects:
+            asked = Training(
+                epsilon=price,
+                select=self.select,
+                selection_score=self.selection_score,
+                k=self.k,
+                threshold=self.threshold,
+                expected_rows=self.expected_rows,
+            )
+            selection = asked.selection(about, price - declared)
+            words |= {"select": self.select, "score": self.selection_score, "k": selection.k}
+        stages = OutsideStages(model, declared, selection)
+        request = stages.request(words)
+        session = self._session(private, price)
+        drawn = release_request(
+            request,
+            rows=session._table,
+            about=session._about,
+            ledger=session._ledger,
+            account=session._account,
+            words={"release": request.name, "model": None, "questions": []},
+        )
+        chosen = range(about.features) if stages.chosen is None else stages.chosen
+        self.split_ = {"declared": str(declared)}
+        if selects:
+            self.split_ = {"selection": str(price - declared)} | self.split_
+        self.classifier_, self._chosen = model, stages.chosen
+        self.selected_ = np.array(chosen, dtype=np.int64)
+        self.weights_ = np.zeros(about.features)  # an estimator from outside need not have any
+        self.release_ = ModelRelease(
+            drawn,
+            weights=self.weights_,
+            selected=self.selected_,
+            split=self.split_,
+            names=about.feature_names,
+        )
+        return self
+
+    @property
+    def _is_outside(self) -> bool:
+        own = isinstance(self.classifier, str | PrivateClassifier)
+        return not own and isinstance(self.classifier, PricedEstimator)
+
     def _classifier(self, named: str = "naive-bayes") -> PrivateClassifier:
         """Make a fresh classifier with the pipeline's public facts; "auto" is the one named."""
         if isinstance(self.classifier, PrivateNaiveBayes | PrivateLogisticRegression):
@@ -612,7 +859,7 @@ class PrivatePipeline(PrivateClassifier):
         else:
             raise ArgumentError(
                 f"classifier must be {' or '.join(map(repr, (AUTO, *CLASSIFIERS)))} or an instance "
-                f"of one, got {shown(self.classifier)}."
+                f"of one, or an estimator with a method fit_price, got {shown(self.classifier)}."
             )
         model.set_params(expected_rows=self.expected_rows, binarize=self.binarize)
         return model
@@ -629,13 +876,28 @@ class PrivatePipeline(PrivateClassifier):
             threshold=self.threshold,
         )
 
+    def _set(self, X: Any) -> SparseRows:
+        return super()._set(X) if self._is_outside else self._classifier()._set(X)
+
+    def _feature_names(self) -> Any:
+        if self._is_outside:
+            return super()._feature_names()
+        model = self._classifier()
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_
+        return model._feature_names()
+
     def _bound(self) -> int | None:
         """Rows are sampled down for the selection alone; the training weighs them instead."""
+        if self._is_outside:
+            return self.features_per_row
         if self.features_per_row is None and self._question(Fraction(1)).selects:
             return SAMPLED
         return self.features_per_row
 
     def _most_rows(self) -> int:
+        if self._is_outside:
+            return super()._most_rows()
         table = self.n_features_in_ <= TABLE
         return self._classifier("logistic" if table else "naive-bayes")._most_rows()
 
@@ -648,4 +910,173 @@ class PrivatePipeline(PrivateClassifier):
 
     def _scores(self, matrix: SparseRows) -> Floats:
         seen = matrix if self._chosen is None else matrix[:, list(self._chosen)]
+        if self._is_outside:
+            return scores_of(self.classifier_, seen)
+        assert isinstance(self.classifier_, PrivateClassifier)
         return self.classifier_._scores(seen)
+
+
+# Select features of private rows, in one call.
+DEFAULT = "noisy-counts"
+
+
+def select(
+    X: Any,
+    y: Any = None,
+    *,
+    epsilon: Epsilon,
+    method: str = DEFAULT,
+    score: str = "total-count",
+    k: int | None = None,
+    threshold: float | None = None,
+    features_per_row: int | None = None,
+    neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
+    unit: Any = None,
+    rows_per_unit: int = 1,
+    row_keys: Any = None,
+    positive: object = 1,
+    negative: object = None,
+    feature_names: Sequence[str] | None = None,
+    most_rows: int | None = None,
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+    budget: Budget | None = None,
+    account: str | None = None,
+    not_private: bool = False,
+) -> Selection | NotPrivateSelection:
+    """The features that are worth keeping, at a price of epsilon.
+
+    `X` has a row for each row and a column for each *public* feature (0 or not 0; dense or sparse),
+    `y` the labels. A `FeatureMatrix` may stand for both, and then says whose the rows are.
+
+    `k` asks for so many features at most, `threshold` for those whose score is at least that; with
+    neither, a threshold that few scores of nothing but noise exceed. A row that sets more than
+    `features_per_row` features (10 unless told) keeps so many of them. `method` and `score` are in
+    docs/features.md; three published methods that are not private run with `not_private=True`.
+
+    Without a ledger nobody keeps count across calls; `account` names the one in it that pays.
+
+    >>> import numpy as np
+    >>> X = np.zeros((1000, 50), dtype=int); X[:, 7] = 1; X[:500, 3] = 1
+    >>> select(X, [1, 0] * 500, epsilon="1", k=2).features
+    (7, 3)
+    """
+    if isinstance(X, FeatureMatrix):
+        private = X
+        facts = (y, unit, row_keys, feature_names, most_rows, negative)
+        otherwise = (neighbours, rows_per_unit, positive) != (Neighbours.REPLACE_ONE, 1, 1)
+        if otherwise or any(fact is not None for fact in facts):
+            raise ArgumentError(
+                "y, unit, neighbours and other facts about the rows must be left out with a "
+                "FeatureMatrix, which has them. Make the matrix with them."
+            )
+        if features_per_row is not None:
+            private = private.restricted(
+                np.arange(private.features), features_per_row=features_per_row
+            )
+    else:
+        if y is None:
+            raise ArgumentError("Pass y=, one label for each row of X.")
+        private = FeatureMatrix(
+            X,
+            y,
+            features_per_row=FEATURES_PER_ROW if features_per_row is None else features_per_row,
+            positive=positive,
+            negative=negative,
+            unit=unit,
+            rows_per_unit=rows_per_unit,
+            row_keys=row_keys,
+            neighbours=neighbours,
+            feature_names=feature_names,
+            most_rows=most_rows,
+        )
+    return select_from(
+        private,
+        epsilon=epsilon,
+        method=method,
+        score=score,
+        k=k,
+        threshold=threshold,
+        ledger=ledger,
+        budget=budget,
+        account=account,
+        not_private=not_private,
+    )
+
+
+def select_from(
+    private: FeatureMatrix,
+    *,
+    epsilon: Epsilon,
+    method: str = DEFAULT,
+    score: str = "total-count",
+    k: int | None = None,
+    threshold: float | None = None,
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+    budget: Budget | None = None,
+    account: str | None = None,
+    session: PrivateSession | None = None,
+    not_private: bool = False,
+) -> Selection | NotPrivateSelection:
+    """A selection from private rows that exist already, out of their budget."""
+    amount = exact(epsilon, name="epsilon", minimum=0)
+    if is_one_of(method, BASELINES):
+        if not not_private:
+            raise NotPrivate(
+                f"method must be private, got {method!r}, which is not: {BASELINES[method]}. Use "
+                f"{DEFAULT}, or pass not_private=True to run it on data that may be shown."
+            )
+        words = {
+            "method": method,
+            "score": score,
+            "k": k,
+            "threshold": threshold,
+            "features": private.features,
+            "features_per_row": private.features_per_row,
+        }
+        return _baseline(private, words, float(amount))
+    if not is_one_of(method, METHODS):
+        known = ", ".join([*METHODS, *BASELINES])
+        raise ArgumentError(f"method must be one of {known}, got {shown(method)}.")
+    if not_private:
+        raise ArgumentError(f"not_private must be left out for {method!r}, which is private.")
+    asked = SelectionQuestion(epsilon=amount, method=method, score=score, k=k, threshold=threshold)
+    if session is None:
+        spare = Budget(epsilon=amount) if budget is None and ledger is None else budget
+        session = PrivateSession(private, budget=spare, ledger=ledger, account=account)
+    selection: Selection = session.viewing(private).ask(asked)
+    return selection
+
+
+def _baseline(private: FeatureMatrix, words: dict[str, Any], epsilon: float) -> NotPrivateSelection:
+    """A published selection, run as published, on exact scores. No ledger hears of it."""
+    score = score_named(words["score"])
+    threshold = words["threshold"]
+    if threshold is None or words["k"] is not None:
+        raise ArgumentError(
+            f"threshold must be given for {words['method']}, and k left out. Pass threshold=."
+        )
+    moves = score.of_each(private.protection, most_rows=private.row_bound) / score.cells
+    if words["method"] == "cluster-selection-2014":
+        if score.name != "total-count":
+            raise ArgumentError("score must be total-count for cluster-selection-2014.")
+        scores = shown_as_it_is(compute(FeatureScores(score, private.row_bound), private))
+        accepted = cluster_selection_2014(
+            np.asarray(scores, dtype=float)[:, None],
+            centres=np.linspace(0, 2 * threshold, 5)[:, None],
+            threshold=threshold,
+            epsilon=epsilon,
+            features_per_row=private.features_per_row,
+            noise=baseline_noise,
+            rounds=5,
+        )[0]
+    else:
+        exactly = (
+            shown_as_it_is(compute(FeatureScores(score, private.row_bound), private)) / score.cells
+        )
+        run = noisy_cut if words["method"] == "noisy-cut" else private_threshold_testing
+        accepted = run(
+            exactly, threshold=threshold, epsilon=epsilon, noise=baseline_noise, sensitivity=moves
+        )[0]
+    chosen = Chosen(np.asarray(np.flatnonzero(accepted), dtype=np.int64))
+    why = BASELINES[words["method"]]
+    return NotPrivateSelection(private, chosen, method=words["method"], why=why, words=words)

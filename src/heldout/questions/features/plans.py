@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.objective import ObjectivePerturbation
 from heldout.kernel.noise.selection import PermuteAndFlip
-from heldout.questions.features.budget import LATEST, RULES, Rules, places_for, shares_for
+from heldout.questions.features.coding import RESOLUTION, Coding
 from heldout.questions.features.selection import SelectionPlan
 from heldout.questions.features.statistics import (
     SIZES,
@@ -36,7 +36,19 @@ from heldout.questions.features.statistics import (
     row_units,
     seen_through,
 )
-from heldout.questions.features.tuned import EVEN, FAINT, FEW_TIMES, ODDS_WIDTH, TYPICAL
+from heldout.questions.features.tuned import (
+    BENT_FROM,
+    CODED_RIDGE,
+    EVEN,
+    FAINT,
+    FEW_TIMES,
+    FEW_WORDS,
+    ODDS_WIDTH,
+    PLAIN_ODDS,
+    PLAIN_TO_SEE,
+    TABLE,
+    TYPICAL,
+)
 
 __all__ = [
     "BAYES_CUTS",
@@ -54,6 +66,153 @@ __all__ = [
     "logistic",
     "size_units",
 ]
+
+
+# Split one budget over selection and training, and choose how many features to take.
+#
+# Every rule here is of public facts: the number of rows (or a public guess of it), of features,
+# the privacy price and how many rows tell neighbours apart. None looks at a row.
+_GRID = 64  # shares are whole sixty-fourths, which read well and keep prices short
+
+PAPER_SPLITS = {"score-perturbation": Fraction(1, 2), "cluster": Fraction(1, 5)}
+"""What Stoddard, Chen and Machanavajjhala 2014 (section 5.1) give to the selection."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Divides the epsilon of a naive Bayes model."""
+
+    sizes: Fraction
+    """Of the counts' budget: the cells of row sizes."""
+    cut: Fraction
+    """Of epsilon: the choice of the cut."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Says which rules a model was planned and read by, so that stored answers stay what they are.
+
+    An answer is read by the rules that it was drawn by: its noise has the scale of that split, and
+    its cut was chosen for those weights.
+    """
+
+    most_sizes: Fraction
+    """The largest share of row sizes, where features are those of texts."""
+    most_cut: Fraction
+    """The largest share of the cut, there."""
+    shared: bool
+    """Whether many features share sums."""
+    centred: bool
+    """Whether log-odds that little is known of are drawn to nothing."""
+    plain: float = 0.0
+    """The log-odds beyond which a feature of naive Bayes counts as selected: 0, so any weight."""
+
+
+RULES: Final[dict[int, Rules]] = {
+    1: Rules(Fraction(2, 5), Fraction(1, 5), shared=False, centred=False, plain=PLAIN_ODDS),
+    2: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True, plain=PLAIN_ODDS),
+    3: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True),
+}
+"""By number: an answer is read by the rules that it was drawn by."""
+LATEST = 3
+ORDER_DRAWN = 2
+"""Up to these rules a sparse vector asked features in an order that was drawn and not stored."""
+
+
+def strength(epsilon: Fraction, *, rows: int, protection: Protection) -> Fraction:
+    """Rows times epsilon over the rows that tell neighbours apart: how much can be seen at all."""
+    return rows * epsilon / protection.rows_moved
+
+
+def shares_for(
+    epsilon: Fraction,
+    *,
+    rows: int,
+    protection: Protection,
+    features: int,
+    rules: Rules = RULES[LATEST],
+) -> Shares:
+    """The fewer rows, the more goes to the few numbers that are seen well: sizes and the cut.
+
+    Rows of a table, which has few features, set about as many each, so their sizes say little.
+
+    >>> from heldout.kernel.neighbours import Neighbours
+    >>> one_row = Protection(neighbours=Neighbours.ADD_REMOVE)
+    >>> shares_for(Fraction(1), rows=5000, protection=one_row, features=8000)
+    Shares(sizes=Fraction(1, 8), cut=Fraction(1, 16))
+    >>> shares_for(Fraction(1, 10), rows=5000, protection=one_row, features=8000)
+    Shares(sizes=Fraction(25, 64), cut=Fraction(3, 16))
+    >>> shares_for(Fraction(1, 10), rows=5000, protection=one_row, features=80)
+    Shares(sizes=Fraction(13, 64), cut=Fraction(1, 16))
+    """
+    seen = strength(epsilon, rows=rows, protection=protection)
+    if features <= TABLE:
+        sizes, cut = min(Fraction(2, 5), Fraction(1, 16) + 75 / seen), Fraction(1, 16)
+    else:
+        sizes = min(rules.most_sizes, Fraction(1, 10) + 150 / seen)
+        cut = min(rules.most_cut, Fraction(1, 20) + 75 / seen)
+    return Shares(sizes=_rounded(sizes), cut=_rounded(cut))
+
+
+def places_for(
+    features: int, *, epsilon: Fraction, rows: int, protection: Protection
+) -> int | None:
+    """Return how many sums the counts of many features share where little can be seen, or None.
+
+    A quarter of the features or an eighth, as a power of two. Chosen on SMS (8,444 words), TWITTER
+    (14,642) and REUTERS (25,235), where 1/16 to 1 of the features were tried.
+
+    >>> from heldout.kernel.neighbours import Neighbours
+    >>> by_row = Protection(neighbours=Neighbours.REPLACE_ONE)
+    >>> [places_for(8444, epsilon=Fraction(e), rows=5000, protection=by_row)
+    ...  for e in ("1/2", 1, 2)]
+    [1024, 2048, None]
+    """
+    seen = strength(epsilon, rows=rows, protection=protection)
+    if features <= FEW_WORDS or seen >= PLAIN_TO_SEE:
+        return None
+    return 1 << round(math.log2(features / (4 if 2 * seen >= PLAIN_TO_SEE else 8)))
+
+
+def features_to_take(epsilon: Fraction, *, rows: int, features: int, protection: Protection) -> int:
+    """k for a selection of k names: as many as noise that grows with k lets through.
+
+    The noise on a score is about k/epsilon rows, and the k-th most frequent word of a text is in
+    about rows/(2 k) of them (Zipf's law). k is where the count is three times the noise.
+
+    >>> from heldout.kernel.neighbours import Neighbours
+    >>> one_row = Protection(neighbours=Neighbours.ADD_REMOVE)
+    >>> [features_to_take(Fraction(e), rows=5000, features=8000, protection=one_row)
+    ...  for e in ("0.1", "0.5", "1")]
+    [9, 20, 28]
+    """
+    most = math.isqrt(int(strength(epsilon, rows=rows, protection=protection) / 6))
+    return max(1, min(most, features))
+
+
+def selection_share(split: "str | Fraction | float | None", *, method: str) -> Fraction:
+    """The part of epsilon that a selection gets before the training.
+
+    >>> selection_share("paper", method="cluster")
+    Fraction(1, 5)
+    """
+    from heldout.kernel import exact
+
+    if split is None:
+        return Fraction(1, 2)
+    if split == "paper":
+        return PAPER_SPLITS.get(method, Fraction(1, 2))
+    share = exact(split, name="split")
+    if not 0 < share < 1:
+        raise ArgumentError(
+            f"split must lie between 0 and 1, got {split!r}. It is the part that selection gets."
+        )
+    return share
+
+
+def _rounded(share: Fraction) -> Fraction:
+    return Fraction(max(1, math.floor(share * _GRID)), _GRID)
+
 
 RATES, ODDS, SPAN = 16, 17, 4.0
 ROUNDS = 12
@@ -293,19 +452,21 @@ Minimiser = Callable[[Sequence[int]], NDArray[np.object_]]
 
 @dataclass(frozen=True)
 class LogisticLoss(FeatureStatistic[Minimiser]):
-    """Sum over rows of log(1 + exp(MARGIN - y t.x)), x the row's features and a constant 1/2.
+    """Sum over rows of log(1 + exp(MARGIN - y t.x)), x the row's features and a constant.
 
     It is sealed as a function: for noise in lattice steps it gives the minimum of the noisy,
     ridged loss. `rows` is a public bound on the number of rows. With a `weight`, a feature that is
     set counts 1, or weight/size in rows of more features, and one that is not set 0. Without, as
-    suits few features that many rows set, it counts 1/2 or -1/2.
+    suits few features that many rows set, it counts 1/2 or -1/2. With a `coding`, features describe
+    columns, and x has the coding's entries. The constant is 1/2, or 1 with a coding.
 
-    Claim:       a row's gradient is at most `row` long, in L1 with a weight and in its largest
-                 entry without, and at most `square` in squared L2; the solver's minimum lies
-                 within `slack` of the true one.                              [claim: logistic]
+    Claim:       a row's gradient is at most `row` long, in L1 with a weight, in its largest entry
+                 without, and in the largest L1 length of a group with a coding, and at most
+                 `square` in squared L2; the solver's minimum lies within `slack` of the true one.
+                                                                              [claim: logistic]
     Neighbours:  any; each row enters by itself.
     Sensitivity: with a weight, features sum to at most `weight`, each at most 1, and the constant
-                 is 1/2; without, every entry is 1/2 or -1/2.
+                 is 1/2; without, every entry is 1/2 or -1/2; a coding's groups sum to at most 1.
     Numerics:    doubles with a proved bound on their error.
     Refuses:     nothing in the rows.
     Reference:   Chaudhuri, Monteleoni and Sarwate 2011; proofs/logistic.md.
@@ -317,6 +478,7 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
     ridge: Fraction
     rows: int
     chosen: tuple[int, ...] | None = None
+    coding: Coding | None = None
     claim = "logistic"
     shown_by = (
         "tests/questions/features/test_logistic.py"
@@ -325,16 +487,35 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
 
     @property
     def dimension(self) -> int:
-        return self.features + 1
+        return (self.features if self.coding is None else self.coding.entries) + 1
+
+    @property
+    def grid(self) -> int:
+        """Return the steps of an entry of 1."""
+        return 1 if self.coding is None else RESOLUTION
+
+    @property
+    def constant(self) -> Fraction:
+        """Return what every row has: as much as its norm leaves free."""
+        return HALF if self.coding is None else Fraction(1)
+
+    @property
+    def groups(self) -> tuple[int, ...] | None:
+        """Return the coding's groups of coefficients, and the constant's own."""
+        return None if self.coding is None else (*self.coding.groups, 1)
 
     @property
     def row(self) -> Fraction:
         """Return how hard one row can pull: in all with a weight, at one coefficient without."""
+        if self.coding is not None:
+            return Fraction(1)
         return HALF if self.weight is None else self.weight + HALF
 
     @property
     def square(self) -> Fraction:
         """The squared length of a row."""
+        if self.coding is not None:
+            return Fraction(len(self.coding.groups) + 1)
         if self.weight is None:
             return HALF**2 * self.dimension
         return self.weight + HALF**2
@@ -342,6 +523,8 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
     @property
     def length(self) -> Fraction:
         """The sum of a row's entries, without their signs."""
+        if self.coding is not None:
+            return Fraction(len(self.coding.groups) + 1)
         return HALF * self.dimension if self.weight is None else self.row
 
     @cached_property
@@ -357,7 +540,7 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
     @property
     def grain(self) -> int:
         """Bits after the point of coefficients that are summed: sums fit 62 bits."""
-        return min(40, 62 - (LARGEST * self.dimension).bit_length())
+        return min(40, 62 - (LARGEST * self.grid * self.dimension).bit_length())
 
     @property
     def bits(self) -> int:
@@ -368,7 +551,7 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
     def error(self) -> Fraction:
         """A bound on the length of a gradient's error in doubles."""
         margin = self.length / (1 << (self.grain - 1))
-        of_entries = self._root / (1 << (self.bits + 1))
+        of_entries = self.grid * self._root / (1 << (self.bits + 1))
         return 2 * self.rows * (self.length * (margin / 4 + 16 * UNIT_ROUNDOFF) + of_entries)
 
     @cached_property
@@ -427,18 +610,24 @@ class TrainingRows:
     """Rows, their weights and labels of -1 and 1, and the sums that Newton's method needs.
 
     A row's vector is its weight for each feature that it sets, `shift` (0 or -1/2) added to every
-    feature, and 1/2 for the constant.
+    feature, or the entries of a coding; and the constant.
     """
 
     def __init__(self, loss: LogisticLoss, matrix: SparseRows, label: ArrayLike) -> None:
+        from scipy.sparse import csr_array
+
         self.loss = loss
-        self.whole = matrix.astype(np.int64)
+        coded = matrix if loss.coding is None else csr_array(loss.coding.coded(matrix))
+        self.whole: Any = coded.astype(np.int64)
         self.whole_across = self.whole.T.tocsr()
         self.matrix, self.across = self.whole.astype(float), self.whole_across.astype(float)
-        if loss.weight is None:
+        if loss.coding is not None:
+            self.weights, self.shift = np.full(matrix.shape[0], 1 / loss.grid), 0.0
+        elif loss.weight is None:
             self.weights, self.shift = np.ones(matrix.shape[0]), -0.5
         else:
             self.weights, self.shift = row_units(matrix, loss.weight) / UNIT, 0.0
+        self.constant = float(loss.constant)
         self.labels = 2.0 * np.asarray(label) - 1
 
     def slope(self, at: Floats, noise: list[int]) -> tuple[Floats, Floats]:
@@ -449,7 +638,7 @@ class TrainingRows:
         fine = 2.0**loss.bits
         own = np.rint(self.weights * pull * fine).astype(np.int64)
         last = np.rint(pull * fine).astype(np.int64).sum()
-        slope = np.append(self.whole_across @ own + self.shift * last, 0.5 * last) / fine
+        slope = np.append(self.whole_across @ own + self.shift * last, self.constant * last) / fine
         return slope + float(loss.ridge) * at, miss * (1 - miss)
 
     def margins(self, at: Floats, noise: list[int]) -> Floats:
@@ -462,27 +651,29 @@ class TrainingRows:
         fine = 2.0**self.loss.grain
         entries = np.rint(whole[:-1] * fine).astype(np.int64)
         features = self.weights * ((self.whole @ entries) / fine)
-        margins: Floats = features + self.shift * (entries.sum() / fine) + 0.5 * whole[-1]
+        every = self.shift * (entries.sum() / fine) + self.constant * whole[-1]
+        margins: Floats = features + every
         return margins
 
     def curved(self, vector: Floats, curve: Floats) -> Floats:
-        every = self.shift * vector[:-1].sum() + 0.5 * vector[-1]
+        every = self.shift * vector[:-1].sum() + self.constant * vector[-1]
         along = curve * (self.weights * (self.matrix @ vector[:-1]) + every)
         total = along.sum()
-        return np.append(self.across @ (self.weights * along) + self.shift * total, 0.5 * total)
+        rest = self.constant * total
+        return np.append(self.across @ (self.weights * along) + self.shift * total, rest)
 
     def _careful(self, at: Floats, noise: list[int]) -> Floats:
         """Return margins by exact rationals, for coefficients too large for doubles."""
         step = self.loss.lattice
         whole = [Fraction(float(a)) - step * b for a, b in zip(at, noise, strict=True)]
-        every = Fraction(self.shift) * sum(whole[:-1]) + HALF * whole[-1]
-        starts, places = self.matrix.indptr, self.matrix.indices
-        return np.array(
-            [
-                float(Fraction(float(weight)) * sum(whole[j] for j in places[a:b]) + every)
-                for a, b, weight in zip(starts, starts[1:], self.weights, strict=False)
-            ]
-        )
+        every = Fraction(self.shift) * sum(whole[:-1]) + self.loss.constant * whole[-1]
+        starts, places = self.whole.indptr, self.whole.indices
+        entries = [int(entry) for entry in self.whole.data]
+        margins = []
+        for a, b, weight in zip(starts, starts[1:], self.weights, strict=False):
+            own = sum(entries[place] * whole[places[place]] for place in range(a, b))
+            margins.append(float(Fraction(float(weight)) * own + every))
+        return np.array(margins)
 
 
 def logistic(x: Floats) -> Floats:
@@ -510,8 +701,14 @@ class LogisticPlan:
     most_rows: int | None
     protection: Protection
     rules: Rules = RULES[LATEST]
+    columns: tuple[int, ...] | None = None
+    ordered: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.columns is not None and sum(self.columns) != self.features:
+            raise ArgumentError(
+                f"columns must have all {self.features:,} features, got {sum(self.columns):,}."
+            )
         if not LEAST_PRICE <= self.epsilon <= MOST_PRICE:
             raise ArgumentError(
                 f"epsilon must lie between {LEAST_PRICE} and {MOST_PRICE:,} for a logistic "
@@ -546,11 +743,26 @@ class LogisticPlan:
         first = Event("objective-perturbation", {"epsilon": self.loss_epsilon})
         return first, chooser.event()
 
+    @cached_property
+    def coding(self) -> Coding | None:
+        """Return how features are read as columns; numbers bend where enough can be seen."""
+        if self.columns is None:
+            return None
+        straight = Coding(self.columns, self.ordered, 1)
+        seen = strength(self.loss_epsilon, rows=self.rows, protection=self.protection)
+        bent = seen >= BENT_FROM * (straight.entries + 1)
+        return Coding(self.columns, self.ordered, 2) if bent else straight
+
     def loss(self, chosen: Features = None) -> LogisticLoss:
+        assert self.most_rows is not None
+        if self.coding is not None:
+            coded = LogisticLoss(
+                self.features, None, Fraction(1), self.most_rows, coding=self.coding
+            )
+            return replace(coded, ridge=self.ridge_for(coded))
         count = self.features if chosen is None else len(chosen)
         few = count <= FEW_TIMES * min(TYPICAL, self.features_per_row)
         weight = None if few else min(self.weight, count)
-        assert self.most_rows is not None
         loss = LogisticLoss(count, weight, Fraction(1), self.most_rows, chosen)
         return replace(loss, ridge=self.ridge_for(loss))
 
@@ -569,7 +781,8 @@ class LogisticPlan:
             ridge=loss.ridge,
             step=loss.step,
             slack=loss.slack,
-            even=loss.weight is None,
+            even=loss.weight is None and loss.coding is None,
+            groups=loss.groups,
         )
 
     def understood(self, noisy: ArrayLike, chosen: Features = None) -> Ints:
@@ -584,8 +797,13 @@ class LogisticPlan:
             -LARGEST_COEFFICIENT,
             LARGEST_COEFFICIENT,
         )
-        every = real[-1] - (real[:-1].sum() if loss.weight is None else 0)
-        steps: Ints = np.rint(np.append(real[:-1], every / 2) * STEP).astype(np.int64)
+        if loss.coding is not None:
+            weights, rest = loss.coding.spread(real[:-1])
+            every = 2 * (float(loss.constant) * real[-1] + rest)
+        else:
+            weights = real[:-1]
+            every = real[-1] - (weights.sum() if loss.weight is None else 0)
+        steps: Ints = np.rint(np.append(weights, every / 2) * STEP).astype(np.int64)
         return steps
 
     def cut(self, model: Ints, chosen: Features = None) -> Step:
@@ -603,7 +821,13 @@ class LogisticPlan:
         )
         # Noise of the law exp(-max) deviates by (dimension + 1)/sqrt(3) scales.
         deviation = 1 if loss.weight is not None else Fraction(4, 7) * (loss.dimension + 1)
-        wanted = 2 * self.protection.rows_moved * loss.row * deviation / self.loss_epsilon
+        times = 2
+        if loss.groups is not None:
+            # In a group of m by dimension sqrt(2/((m + 1)(m + 2))).
+            squares = [Fraction(2 * size, (size + 1) * (size + 2)) for size in loss.groups]
+            square = loss.dimension * sum(squares)
+            deviation, times = Fraction(math.isqrt(int(square * 4**8)), 2**8), CODED_RIDGE
+        wanted = times * self.protection.rows_moved * loss.row * deviation / self.loss_epsilon
         if self.ridge is not None:
             wanted = self.ridge
         return _next_power_of_two(max(least, wanted))

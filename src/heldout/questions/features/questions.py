@@ -9,27 +9,99 @@ from typing import Annotated, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.arrays import Floats, Ints
 from heldout.data.feature_matrix import FeatureMatrix, FeatureRows
 from heldout.errors import ArgumentError
+from heldout.intervals.measure import Measure, Release
 from heldout.kernel.door import Drawn, Request, Staged
 from heldout.questions import Question
-from heldout.questions.base import Exact, Number, OneOf, Text, Whole
-from heldout.questions.features.budget import (
+from heldout.questions.base import Exact, Number, OneOf, Text, Whole, Wholes
+from heldout.questions.features.plans import (
     LATEST,
     ORDER_DRAWN,
     RULES,
+    LogisticPlan,
+    NaiveBayesPlan,
+    Stages,
+    TrainingPlan,
     features_to_take,
     selection_share,
 )
-from heldout.questions.features.model import ModelRelease
-from heldout.questions.features.plans import LogisticPlan, NaiveBayesPlan, Stages, TrainingPlan
-from heldout.questions.features.selection import METHODS, SelectionPlan, plan_selection
+from heldout.questions.features.selection import (
+    METHODS,
+    SelectionPlan,
+    count_selected,
+    plan_selection,
+)
 from heldout.questions.features.selection import Selection as SelectionRelease
 from heldout.questions.features.statistics import score_named
 from heldout.questions.features.tuned import GUESSED_ROWS, MORE, TABLE, WEIGHT
 from heldout.questions.worst_cases import FLAG, Column, Pair, WorstCase, declare_rows
 
 __all__ = ["AUTO", "JOINT", "Selection", "Training"]
+
+
+# A trained model as a release: what it cost, what it weighs, and how it was made.
+MOST_SHOWN = 1000
+
+
+class ModelRelease(Release):
+    """A private model's numbers with their price. Predictions from it are free."""
+
+    def __init__(
+        self,
+        drawn: Drawn,
+        *,
+        weights: Floats,
+        selected: Ints,
+        split: dict[str, str],
+        names: tuple[str, ...] | None = None,
+    ) -> None:
+        super().__init__(drawn)
+        self.weights = np.asarray(weights, dtype=float)
+        """One log-odds weight a feature; 0 where nothing was seen."""
+        self.selected = np.asarray(selected)
+        """The features that were selected, by number."""
+        self.split = split
+        """What each part of the training cost, in epsilon."""
+        self._names = names
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        """Return how many features were selected: a fact about the answer, so without a doubt."""
+        return count_selected(len(self.selected), terms=self.terms)
+
+    def strongest(self, count: int = 10) -> list[tuple[str | int, float]]:
+        """Return the features that weigh most, by name where they have one."""
+        order = np.argsort(-np.abs(self.weights), kind="stable")[:count]
+        return [
+            (int(place) if self._names is None else self._names[place], float(self.weights[place]))
+            for place in order
+            if self.weights[place]
+        ]
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {cost}" for name, cost in self.split.items())
+        return (
+            f"{self.name} with {len(self.selected):,} of {len(self.weights):,} features selected, "
+            f"{self.terms} ({parts})"
+        )
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        used = np.flatnonzero(self.weights)
+        content = super().as_dict(level) | {
+            "split": dict(self.split),
+            "selected": [int(place) for place in self.selected],
+            "weights": {str(place): float(self.weights[place]) for place in used},
+        }
+        if sum(map(len, content["noisy"])) > MOST_SHOWN:
+            content["noisy"] = None  # the weights are the reading of thousands of noisy counts
+        return content
+
+    def _noisy(self) -> list[list[int]]:
+        """Return what was drawn, step by step, in lattice steps."""
+        return [[int(number) for number in answer] for answer in self._drawn.values.values()]
+
 
 JOINT: Final = "joint"
 AUTO: Final = "auto"
@@ -152,6 +224,11 @@ class Training(Question[ModelRelease]):
     part of the price is `split`, a half unless given. `weight` is how many features a row may set
     before their weights shrink, `ridge` the least penalty of a logistic regression, and
     `expected_rows` a public guess.
+
+    With `columns`, consecutive features describe columns, of which a row sets one feature each:
+    `columns` says how many features each column has, and `ordered` which of them are in order, as
+    the bins of a number are. A logistic regression then learns a slope (and with enough rows a
+    bend) for a column in order, instead of a weight for each bin.
     """
 
     kind = "training"
@@ -191,9 +268,22 @@ class Training(Question[ModelRelease]):
     expected_rows: Annotated[
         int | None, Whole(), "A public guess of the number of rows, where it is private."
     ] = None
+    columns: Annotated[
+        tuple[int, ...] | None, Wholes(1), "How many consecutive features describe each column."
+    ] = None
+    ordered: Annotated[
+        tuple[int, ...], Wholes(0), "Which of these columns are in order, counted from 0."
+    ] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.columns is not None and (self.selects or self.classifier != "logistic"):
+            raise ArgumentError(
+                "columns are read by a logistic regression that selects nothing first. Leave "
+                "select out and pass classifier='logistic'."
+            )
+        if self.ordered and (self.columns is None or max(self.ordered) >= len(self.columns)):
+            raise ArgumentError("ordered must name places of columns, counted from 0.")
         if self.selects:
             object.__setattr__(self, "split", selection_share(self.split, method=str(self.select)))
         elif self.split is not None:
@@ -263,6 +353,8 @@ class Training(Question[ModelRelease]):
                 "ridge": self.ridge,
                 "most_rows": about.row_bound,
                 "features_per_row": about.features_per_row,
+                "columns": self.columns,
+                "ordered": self.ordered,
             }
         plan: TrainingPlan[Any] = CLASSIFIERS[self.trained(about)](**words)
         return plan
@@ -293,6 +385,8 @@ class Training(Question[ModelRelease]):
             "features": about.features,
             "classifier": self.trained(about),
         }
+        if self.columns is not None:
+            words |= {"columns": list(self.columns), "ordered": list(self.ordered)}
         selected: SelectionPlan | None = None
         part = Fraction(0)
         if self.selects:
@@ -442,4 +536,5 @@ declare_rows(
         most_rows=100,
         name="made up",
     ),
+    outcome=("y",),
 )

@@ -10,19 +10,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.arguments import as_array
-from heldout.arguments.rules import Number, OneOf, Whole
+from heldout.arguments import Number, OneOf, Whole, as_array
 from heldout.arrays import Floats, Ints
 from heldout.data.feature_matrix import FeatureMatrix, FeatureRows
 from heldout.drawing.page import card
 from heldout.errors import ArgumentError
-from heldout.intervals.measure import Measure, checked_level
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Interval, Measure, Release, checked_level
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace, Mechanism
 from heldout.kernel.noise.selection import NoisyTopK, PermuteAndFlip, SparseVector
 from heldout.kernel.statistic import Statistic
-from heldout.questions.features.model import count_selected
 from heldout.questions.features.statistics import (
     FeatureCounts,
     FeatureScores,
@@ -549,3 +546,16 @@ BASELINES = {
     "noisy-cut": "no limit on the positive answers",
     "cluster-selection-2014": "k-means of features with the sensitivities of k-means of rows",
 }
+
+
+def count_selected(count: int, *, terms: str) -> dict[str, Measure]:
+    """Return the number of selected features as a measure whose interval is that number."""
+    number, name = float(count), "features selected"
+
+    def exactly(level: float) -> Interval:
+        return number, number
+
+    measure = Measure(
+        number, name=name, terms=terms, noise_interval=exactly, interval=exactly, whole=True
+    )
+    return {name: measure}

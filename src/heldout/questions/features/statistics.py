@@ -9,10 +9,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.arguments.rules import OneOf
+from heldout.arguments import OneOf
 from heldout.arrays import Floats, Ints
-from heldout.data.feature_matrix import MOST_ROWS
-from heldout.data.feature_sources import mixed
+from heldout.data.feature_matrix import MOST_ROWS, mixed
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection

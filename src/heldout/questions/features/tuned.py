@@ -41,3 +41,10 @@ TYPICAL, FEW_TIMES = 10, 5
 """A row of a table is taken to set 10 features unless told that it sets fewer; a table with 5 times
 as many features in all has few. On tables of 38 to 55 features both kinds of noise did as well.
 Since 2026-11-16."""
+BENT_FROM: Final = 64
+"""Rows times epsilon, over the rows that tell neighbours apart and over the coefficients, from
+which a number in a regression bends. Chosen on adult, March CPS and ACS; since 2026-11-18;
+measured by benchmarks/learning.py."""
+CODED_RIDGE: Final = 3
+"""The penalty of coded columns in deviations of a coefficient's noise, before it is rounded up to
+a power of two. 1 to 8 were tried on the same sets. Since 2026-11-18."""

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Final
 
-from heldout.arguments import no_such, shown
-from heldout.arguments.rules import Rule
+from heldout.arguments import Rule, no_such, shown
 from heldout.data.description import MeasuredRows
 from heldout.errors import ArgumentError
 from heldout.questions.linear.design import Design, Term, parse_formula, parse_term
-from heldout.questions.linear.parts import Comparison
+from heldout.questions.linear.moments import Comparison
 
 ERRORS: Final = {"mean_absolute_error": "absolute", "root_mean_squared_error": "squared"}
 FUNCTIONS: Final = ("coefficient", "significant", "mean", *ERRORS)

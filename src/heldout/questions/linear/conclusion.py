@@ -17,8 +17,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from heldout.arrays import Floats
-from heldout.intervals.measure import Interval, Measure
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Interval, Measure, Release
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
@@ -26,7 +25,7 @@ from heldout.kernel.noise.exact import halved
 from heldout.kernel.noise.parts import SummedParts
 from heldout.questions.linear.claims import Meaning
 from heldout.questions.linear.fit import FitPlan
-from heldout.questions.linear.parts import SCORE_STEPS, ModelParts, RowsOfModel
+from heldout.questions.linear.moments import SCORE_STEPS, ModelParts, RowsOfModel
 
 COUNT_SHARE: Final = Fraction(1, 20)
 ROWS_PER_COLUMN: Final = 10

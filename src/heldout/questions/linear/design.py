@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.arguments import no_such, shown
-from heldout.arguments.rules import Columns, Rule
+from heldout.arguments import Columns, Rule, no_such, shown
 from heldout.arrays import Floats
 from heldout.data.description import MeasuredRows
 from heldout.data.sql import double, held_to

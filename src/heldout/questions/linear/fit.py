@@ -12,8 +12,7 @@ import numpy as np
 from heldout.arguments import no_such, visible
 from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
-from heldout.intervals.measure import Interval, Measure
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Interval, Measure, Release
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace

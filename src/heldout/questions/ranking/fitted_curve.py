@@ -10,17 +10,18 @@ that was stored is read with the curve it was drawn by.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from heldout.arrays import Floats
-from heldout.intervals.curve import Curve, grid_scores
 from heldout.intervals.noise import normal_quantile, normal_share
+from heldout.intervals.readings import Curve, grid_scores
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.questions.curves.bands import evenly_filling
-from heldout.questions.curves.methods.hierarchical_quantile import monotone_cubic
-from heldout.questions.curves.methods.influence import worse_than_chance
+from heldout.questions.curves.methods.heldout import worse_than_chance
+from heldout.questions.curves.methods.published import monotone_cubic
 
 SOFTNESS: Final = 1.3  # in noise scales: nearer than that a residual counts squared, beyond plain
 NOISE_COST: Final = 3.55  # E[2 sqrt(r^2 + SOFTNESS^2)] of Laplace noise of scale 1
@@ -52,6 +53,7 @@ _TINY: Final = 1e-7
 Residuals: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 
 
+@lru_cache(maxsize=16)  # by the table itself: a plan fits it to ask on, and a reading to read
 def fitted_curve(table: NoisyTable, *, score_range: tuple[float, float]) -> Curve:
     """The posterior mean of the parameters; Laplace likelihoods, softened at zero.
 

@@ -15,15 +15,12 @@ from heldout.arrays import Ints
 from heldout.data.description import ScoredRows
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
-from heldout.intervals.bounded_mean import noisy_sums, share_of
-from heldout.intervals.measure import Interval, Measure
-from heldout.intervals.ratio import NoisyCounts, Ratio, with_public_total
-from heldout.intervals.release import Release
-from heldout.kernel.bounded_sum import CLIP, ERRORS, BoundedSum
+from heldout.intervals.measure import Interval, Measure, Release
+from heldout.intervals.ratio import NoisyCounts, Ratio, noisy_sums, share_of, with_public_total
 from heldout.kernel.door import Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.statistic import Statistic, tally
+from heldout.kernel.statistic import CLIP, ERRORS, BoundedSum, Statistic, tally
 
 if TYPE_CHECKING:
     from fractions import Fraction

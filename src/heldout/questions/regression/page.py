@@ -17,9 +17,9 @@ from heldout.drawing.chart import (
     Layer,
     Numbers,
     records,
+    side_by_side,
 )
 from heldout.drawing.page import checked_labels, rendered
-from heldout.drawing.svg import side_by_side
 from heldout.drawing.words import numbers, spread
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import Gap

@@ -9,19 +9,17 @@ from typing import Annotated, Any, Final, Generic
 
 import numpy as np
 
-from heldout.arguments import shown
-from heldout.arguments.rules import Choices
+from heldout.arguments import Choices, shown
 from heldout.data.description import Description
-from heldout.data.regression_table import FittedRows, RegressionTable
+from heldout.data.measured import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Staged
 from heldout.questions import Guess
 from heldout.questions.base import Flag, Grid, Intervals, Number, OneOf, R_co, Whole
 from heldout.questions.groups import Divisible, Groups_co, group_columns, parameters_by_group
 from heldout.questions.regression.measures import RegressionMetrics as MetricsRelease
-from heldout.questions.regression.measures_plan import MetricsPlan
 from heldout.questions.regression.mechanisms import SquareCounts
-from heldout.questions.regression.plot_plan import METHODS, PlotPlan
+from heldout.questions.regression.plot_plan import METHODS, MetricsPlan, PlotPlan
 from heldout.questions.regression.release import MetricsByGroup, PlotsByGroup
 from heldout.questions.regression.release import ResidualPlot as PlotRelease
 from heldout.questions.worst_cases import (
@@ -264,12 +262,17 @@ class RegressionMetrics(_OfResiduals[MetricsRelease, MetricsByGroup]):
     """
 
     kind = "regression-metrics"
+    rules = 2
+    """Since 2, the only one of MAE and RMSE that is asked for has the price of both."""
+    known_rules = (1, 2)
     replayed = (
         {},
         {"by": "g"},
         {"bounds": {"residual": 2, "observed": [-2, 2]}},
         {"r_squared": False},
         {"measures": ["rmse", "r_squared"], "bounds": {"residual": 2, "observed": [-2, 2]}},
+        {"measures": ["mae", "quantiles"], "bounds": {"residual": 2}},
+        {"measures": ["rmse"], "by": "g"},
     )
     grouped = MetricsByGroup
     lower_is_better = True
@@ -328,6 +331,7 @@ class RegressionMetrics(_OfResiduals[MetricsRelease, MetricsByGroup]):
             observed=self.bounds.get("observed"),
             outcome=self.r_squared if self.measures is None else "r_squared" in self.measures,
             wanted=self.measures,
+            rules=self.rules,
         )
 
     def read(self, drawn: Drawn) -> MetricsRelease:
@@ -422,4 +426,5 @@ declare_rows(
     FittedRows,
     {"o": _NUMBER, "e": _NUMBER, "g": GROUP},
     partial(RegressionTable, observed="o", predicted="e", groups=GROUPS, name="made up"),
+    outcome=("o",),
 )

@@ -15,9 +15,8 @@ from heldout.drawing.chart import Figure
 from heldout.drawing.page import write_page
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup, Gap
-from heldout.intervals.measure import NO_INFORMATION, Measure
+from heldout.intervals.measure import NO_INFORMATION, Measure, Release
 from heldout.intervals.ratio import NoisyCounts, Ratio
-from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.questions.regression.measures import MEAN_RESIDUAL, RegressionMetrics
 from heldout.questions.regression.plot_plan import PlotPlan

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
-from heldout.data.regression_table import RegressionTable
+from heldout.data.measured import RegressionTable
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Ledger, exact
 from heldout.kernel.loss import Rational

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar
 
-from heldout.arguments.rules import Choices
+from heldout.arguments import Choices
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
-from heldout.intervals.curve import grid_point
-from heldout.intervals.release import Release
+from heldout.intervals.measure import Release
+from heldout.intervals.readings import grid_point
 from heldout.kernel.door import Drawn, Together
 from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.questions import Guess, HalfWidths, Question
@@ -101,9 +101,10 @@ class Report(Question[Answer]):
         {"by": "g"},
         {"weighted": True},
     )
-    rules = 4
-    """Since 2, sections go by their kinds; since 3, rankings go by their rules 2, since 4 by 3."""
-    known_rules = (1, 2, 3, 4)
+    rules = 5
+    """Since 2, sections go by their kinds; since 3, rankings go by their rules 2, since 4 by 3,
+    since 5 by 4."""
+    known_rules = (1, 2, 3, 4, 5)
     cannot_pool = "pool the JSON of reports, section by section"
     threshold: Annotated[
         float | None, Number(), "Rows with at least this score are called positive."

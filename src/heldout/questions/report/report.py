@@ -17,8 +17,7 @@ from heldout.drawing.page import checked_labels, measures_card, rendered, write_
 from heldout.drawing.pictures import interval_plot
 from heldout.drawing.words import belief, decimal
 from heldout.errors import ArgumentError
-from heldout.intervals.measure import NO_INFORMATION, Exported, Measure
-from heldout.intervals.release import Release
+from heldout.intervals.measure import NO_INFORMATION, Exported, Measure, Release
 from heldout.kernel import Budget, Loss
 from heldout.questions.answers import Answered
 from heldout.questions.ranking.release import AucRelease, TieBound

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 
+from heldout.arguments import shown
 from heldout.arrays import Bools, Floats, Ints
 from heldout.data.two_tables import Table, Truth, TruthRows, names_of, number_array
 from heldout.errors import ArgumentError
@@ -18,7 +19,6 @@ from heldout.kernel.door import Booked, Drawn, Request, Staged, Step
 from heldout.kernel.noise.disjoint import Disjoint
 from heldout.questions import Question
 from heldout.questions.base import OneOf, Rule
-from heldout.questions.separability.pairs import SignProducts, Signs, columns_for, with_constant
 from heldout.questions.separability.separator import (
     COLUMNS,
     PAIRS,
@@ -26,8 +26,12 @@ from heldout.questions.separability.separator import (
     SeparabilityRelease,
     Separated,
     Separator,
+    SignProducts,
+    Signs,
     called_true,
+    columns_for,
     power_of_two,
+    with_constant,
 )
 from heldout.questions.worst_cases import Column, Pair, WorstCase, declare_rows, numbers
 
@@ -52,9 +56,7 @@ class Columns(Rule):
     """Public columns of one length by name, `numbers` and `texts` apart; None where missing."""
 
     takes_several: ClassVar[bool] = True
-    untyped: ClassVar[str | None] = (
-        "a page has no place for the table that it brings: use the client, or heldout ask --server"
-    )
+    takes_file: ClassVar[bool] = True
 
     def __call__(self, value: Any, name: str) -> Plain:
         plain = isinstance(value, Mapping) and set(value) <= set(PARTS)
@@ -77,6 +79,23 @@ class Columns(Rule):
     def from_words(self, words: Sequence[str], name: str) -> Plain:
         raise ArgumentError(f"{name} must be sent as columns: no file is opened by its name here.")
 
+    def from_cells(self, cells: Mapping[str, Sequence[str]], about: TruthRows, name: str) -> Plain:
+        """Take the columns that the truth has too, as numbers or texts by what it says of them."""
+        table: dict[str, dict[str, list[Any]]] = {
+            part: {
+                column: list(cells[column]) for column in getattr(about, part) if column in cells
+            }
+            for part in PARTS
+        }
+        if not any(table.values()):
+            declared = ", ".join(map(shown, (*about.numbers, *about.texts)))
+            raise ArgumentError(f"The copy has none of the columns to compare: {declared}.")
+        for column, texts in table["numbers"].items():
+            table["numbers"][column] = [_number(text, column) for text in texts]
+        for column, texts in table["texts"].items():
+            table["texts"][column] = [text or None for text in texts]
+        return self(table, name)
+
     def from_command(self, words: Sequence[str], name: str) -> Plain:
         """Read a file, such as `copy.csv without=id,name codes=area`."""
         from heldout.questions.separability.score import public_table
@@ -95,6 +114,18 @@ class Columns(Rule):
     def schema(self) -> dict[str, Any]:
         cells = {"type": "object", "additionalProperties": {"type": "array"}}
         return {"type": "object", "properties": dict.fromkeys(PARTS, cells)}
+
+
+def _number(text: str, column: str) -> float | None:
+    """Return a cell of a file as a number; None where it is empty."""
+    if not text.strip():
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentError(
+            f"The column {shown(column)} of the copy must hold numbers, got {shown(text)}."
+        ) from None
 
 
 def _cells(cells: Any, part: str) -> Cells:

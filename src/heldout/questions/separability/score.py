@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.arguments.rules import Whole
+from heldout.arguments import Whole
 from heldout.data.engine import open_table
 from heldout.data.table import Custody
 from heldout.data.two_tables import (

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.arguments.rules import Whole
+from heldout.arguments import Whole
 from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Protocol
 
-from heldout.arguments.rules import OneOf
+from heldout.arguments import OneOf
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
@@ -20,7 +20,7 @@ METHODS: dict[str, str] = {
     "laplace": "published:laplace",
     "fixed-space": "published:fixed_space",
     "recursive-medians": "published:recursive_medians",
-    "hierarchical-quantile": "hierarchical_quantile:build",
+    "hierarchical-quantile": "published:build",
     "stoddard-2014-laplace": "published:laplace_2014",
     "stoddard-2014-priroc": "published:priroc_2014",
     "chen-2016-priroc": "published:priroc_2016",

@@ -1,0 +1,286 @@
+"""The page of a replay: a line for each kind, relation and unit, and the sources it was run on.
+
+The page is also what a run goes on from. A line carries a digest of the sources that decide what is
+drawn for its kind; where they are still the same, its cells stand and only what is missing is
+replayed. So a run may be stopped, or limited to a few kinds, and taken up again later.
+"""
+
+import ast
+import hashlib
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import heldout
+from heldout import questions as q
+from heldout.audit.tables import ENTRANCES
+
+if TYPE_CHECKING:
+    from heldout.audit.replay import Comparison
+
+TOLERANCE: Final = 1e-6
+"""Of the claim: ratios of ladders and comparisons are computed in doubles."""
+Place = tuple[str, str, str, str]
+"""Kind, relation, unit, entrance."""
+Line = tuple[str, str, str]
+"""Kind, relation, unit."""
+NONE: Final = "–"
+"""Shown where a question is refused for such rows, by what is public of them."""
+
+
+@dataclass
+class Cell:
+    """Counts replays of one kind under one relation, by one unit, through one entrance."""
+
+    pairs: int = 0
+    """0 where the question is refused for such rows, by what is public of them."""
+    mixed: int = 0
+    """Pairs of tables in mixed encodings, of those that were not refused."""
+    worst: float = 0.0
+    broken: int = 0
+    first: str = ""
+    """Of what broke: the question, and what differs."""
+
+    def add(self, result: "Comparison", words: str, *, mixed: bool = False) -> None:
+        self.pairs += 1
+        self.mixed += mixed
+        self.worst = max(self.worst, result.ratio)
+        if not result.holds:
+            self.broken += 1
+            differs = result.differences[0] if result.differences else f"loss {result.ratio:.3f}"
+            self.first = self.first or f"{words}: {differs}"
+
+    def merge(self, other: "Cell") -> None:
+        """Add the pairs that another process, or another run, replayed."""
+        self.pairs += other.pairs
+        self.mixed += other.mixed
+        self.worst = max(self.worst, other.worst)
+        self.broken += other.broken
+        self.first = self.first or other.first
+
+
+@dataclass
+class Replay:
+    """Cells of one run, and of those before that it goes on from."""
+
+    cells: dict[Place, Cell] = field(default_factory=dict)
+    sources: dict[Line, str] = field(default_factory=dict)
+    """What each line was replayed on, where that is not what there is now."""
+    refused: int = 0
+    """Tables that were refused when they were opened: nothing was asked of them."""
+    seconds: float = 0.0
+    processor: float = 0.0
+
+    @property
+    def bad(self) -> list[str]:
+        """Return the cells where a neighbour could be told apart by more than the claim."""
+        return [" x ".join(place) for place, cell in self.cells.items() if not _holds(cell)]
+
+    @property
+    def stale(self) -> list[Line]:
+        """Return the lines whose sources changed since they were replayed."""
+        return [line for line, digest in self.sources.items() if digest != source_digest(line[0])]
+
+    def cell(self, *place: str) -> Cell:
+        kind, relation, unit, entrance = place
+        return self.cells.setdefault((kind, relation, unit, entrance), Cell())
+
+    def merge(self, other: "Replay") -> None:
+        """Add what was replayed now; what was replayed on other sources before is dropped."""
+        lines = {place[:3] for place in other.cells}
+        for line in lines & set(self.stale):
+            del self.sources[line]
+            self.cells = {place: cell for place, cell in self.cells.items() if place[:3] != line}
+        for place, cell in other.cells.items():
+            self.cell(*place).merge(cell)
+        self.refused += other.refused
+        self.processor += other.processor
+
+    def markdown(self) -> str:
+        """Return the page."""
+        cells = {place: cell for place, cell in self.cells.items() if cell.pairs}
+        broken = {place: cell for place, cell in cells.items() if not _holds(cell)}
+        worst = max((cell.worst for cell in cells.values()), default=0.0)
+        pairs, mixed = (
+            sum(getattr(cell, name) for cell in cells.values()) for name in ("pairs", "mixed")
+        )
+        verdict = (
+            f"**{len(broken)} of {len(cells)} cells broken; the largest realised loss is "
+            f"{_ratio(worst)} of the claim; {pairs:,} pairs, at least {_fewest(cells)} per cell.** "
+            f"{mixed:,} of the pairs were in mixed encodings."
+        )
+        if self.stale:
+            verdict += (
+                " **Of older sources than those of this version: "
+                f"{', '.join(sorted({kind for kind, *_ in self.stale}))}.**"
+            )
+        lines = [_HEAD.format(version=heldout.__version__, verdict=verdict), *self._table()]
+        if broken:
+            lines += ["", "## What broke", ""]
+            lines += [f"- {' x '.join(place)}: `{cell.first}`" for place, cell in broken.items()]
+        took = f"{self.seconds / 60:.0f} minutes, {self.processor / 60:.0f} of processor time"
+        refused = f"{self.refused:,} tables were refused when opened"
+        lines += ["", f"The last run took {took}; {refused}."]
+        return "\n".join([*lines, ""])
+
+    def _table(self) -> list[str]:
+        """Return a line per kind, relation and unit, with a column per entrance."""
+        names = [name for name in ENTRANCES if any(place[3] == name for place in self.cells)]
+        head = ["kind", "relation", "unit", *names, "mixed", "sources"]
+        lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+        for kind, relation, unit in sorted({place[:3] for place in self.cells}):
+            row = [self.cells.get((kind, relation, unit, name)) for name in names]
+            mixed = sum(cell.mixed for cell in row if cell is not None)
+            digest = self.sources.get((kind, relation, unit)) or source_digest(kind)
+            shown = [kind, relation, unit, *map(_shown, row), str(mixed), f"`{digest}`"]
+            lines.append("| " + " | ".join(shown) + " |")
+        return lines
+
+
+def _holds(cell: Cell) -> bool:
+    return cell.worst <= 1 + TOLERANCE
+
+
+def _fewest(cells: Mapping[Place, Cell]) -> int:
+    return min((cell.pairs for cell in cells.values()), default=0)
+
+
+def _ratio(worst: float) -> str:
+    return "∞" if worst == inf else f"{worst:.3f}"
+
+
+def _shown(cell: Cell | None) -> str:
+    """Return what stands in a cell; nothing where nothing was tried."""
+    if cell is None:
+        return ""
+    return f"{_ratio(cell.worst)} ({cell.pairs})" if cell.pairs else NONE
+
+
+def read_page(page: str) -> Replay:
+    """Return the cells of a page, to go on from. A page without digests has none."""
+    lines = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("|")]
+    head, *rows = [[text.strip() for text in line] for line in lines] or [[""]]
+    replay = Replay()
+    if head[-1] != "sources":
+        return replay
+    for kind, relation, unit, *texts, mixed, digest in rows[1:]:
+        replay.sources[kind, relation, unit] = digest.strip("`")
+        first = True
+        for entrance, text in zip(head[3:-2], texts, strict=True):
+            cell = Cell(mixed=int(mixed) if first else 0)
+            first = False
+            if text not in ("", NONE):
+                worst, pairs = text.rstrip(")").split(" (")
+                cell.worst = inf if worst == _ratio(inf) else float(worst)
+                cell.pairs, cell.broken = int(pairs), int(not _holds(cell))
+            if text:
+                replay.cells[kind, relation, unit, entrance] = cell
+    return replay
+
+
+_HEAD = """# The latest replay
+
+Made by `heldout audit --replay`, which `make audit` runs, with version {version}; do not edit.
+
+Every kind of question is asked of a made-up table through the public interface, while every draw of
+noise is recorded. Then it is asked of a neighbour with the same outputs forced. Kinds, scales,
+shapes, order and number of the draws, and everything that is released, must be equal: a difference
+is a leak without a bound and is shown as a ratio of infinity. The loss of all draws together, over
+the price, is the *ratio*; more than 1 would be a broken promise. Neighbours differ in one row, or
+in one unit of up to 3 counted rows (and up to 5 in the table); under the relation `label` in their
+outcomes alone. There are ties, cells at the edges of bins and missing cells; where the storage does
+not declare types, one person's cells may have other encodings (1, 1.0, True, Decimal("1.0"), "1").
+How it is done: [security](security.md#the-audit).
+
+In parentheses: pairs; *mixed*: those of them, in all of the line, in mixed encodings. A dash: the
+question is refused for such rows, by what is public of them. *sources*: a digest of the code that
+decides what a kind draws (its module and all that this imports, and the replay's own); a line is
+replayed again when it changes.
+
+{verdict}
+"""
+
+
+# --- the sources of a kind -----------------------------------------------------------------------
+
+_ROOT: Final = Path(heldout.__file__).parent
+_OWN: Final = ("replay", "tables", "tape", "log_ratios")
+"""Of the replay itself: they decide what is compared."""
+_NO_FURTHER: Final = ("heldout", "heldout.questions", "heldout.audit", "heldout.drawing")
+"""Packages that name everything, and what is drawn for people of numbers that are public."""
+_NO_QUESTIONS: Final = {"board": "heldout.board", "search": "heldout.estimators"}
+_SHARE: Final = "share-of-"
+
+
+@cache
+def source_digest(kind: str) -> str:
+    """Return 12 digits that change with the code that decides what a kind draws.
+
+    Comments and docstrings do not count. A kind that is not there any more has none.
+    """
+    if kind in _NO_QUESTIONS:
+        modules = [_NO_QUESTIONS[kind]]
+    elif kind.removeprefix(_SHARE) not in q.kinds():
+        return ""
+    else:
+        modules = [q.find(kind.removeprefix(_SHARE)).__module__]
+        modules += ["heldout.pooling.pool"] * kind.startswith(_SHARE)
+    needed = {f"heldout.audit.{name}" for name in _OWN}
+    while modules:
+        module = modules.pop()
+        if module not in needed and module not in _NO_FURTHER:
+            needed.add(module)
+            modules += _imported(module)
+    hashed = hashlib.sha256()
+    for module in sorted(needed):
+        hashed.update(f"{module} {_code_digest(module)}\n".encode())
+    return hashed.hexdigest()[:12]
+
+
+def _file(module: str) -> Path | None:
+    """Return where a module of this package is; of another one only if it was imported."""
+    first, *rest = module.split(".")
+    if first != "heldout":
+        there = sys.modules.get(module)
+        return Path(inspect.getfile(there)) if there is not None else None
+    place = _ROOT.joinpath(*rest)
+    for file in (place / "__init__.py", place.with_suffix(".py")):
+        if file.is_file():
+            return file
+    return None
+
+
+@cache
+def _parsed(module: str) -> ast.Module:
+    file = _file(module)
+    return ast.parse("" if file is None else file.read_text(encoding="utf-8"))
+
+
+@cache
+def _imported(module: str) -> tuple[str, ...]:
+    """Return the modules of this package that one imports, wherever in it."""
+    names: set[str] = set()
+    for node in ast.walk(_parsed(module)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return tuple(name for name in names if name.split(".")[0] == "heldout" and _file(name))
+
+
+@cache
+def _code_digest(module: str) -> str:
+    """Return a digest of a module's lines without comments and without texts that stand alone."""
+    file = _file(module)
+    lines = [] if file is None else file.read_text(encoding="utf-8").splitlines()
+    for node in ast.walk(_parsed(module)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            assert node.end_lineno is not None
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+    code = [line for line in map(str.rstrip, lines) if line and not line.lstrip().startswith("#")]
+    return hashlib.sha256("\n".join(code).encode()).hexdigest()

@@ -1,0 +1,55 @@
+"""What people wait for stays as short: counted in calls, which other work does not change."""
+
+import gc
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from benchmarks.waits import asked, session
+
+
+def calls(run: Callable[[], object]) -> int:
+    """Count calls of functions, Python's and C's."""
+    count = 0
+
+    def look(_frame: Any, event: str, _argument: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    gc.disable()
+    sys.setprofile(look)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+        gc.enable()
+    return count
+
+
+MOST = {  # calls at a new epsilon, half again as many as on the day they were counted
+    "auc": 250_000,
+    "average_precision": 280_000,
+    "compare": 260_000,
+    "curves": 95_000,
+}
+
+
+@pytest.mark.slow
+def test_answers_and_their_sentences_take_no_more_calls_than_they_did() -> None:
+    door = session()
+    counted = {}
+    for kind in MOST:
+        ask = asked(door, kind)
+        str(ask("1"))
+        counted[kind] = calls(lambda ask=ask: str(ask("1.01")))
+    assert {kind: count for kind, count in counted.items() if count > MOST[kind]} == {}
+
+
+@pytest.mark.slow
+def test_a_quote_of_curves_takes_no_more_calls_than_it_did() -> None:
+    from heldout import questions as q
+
+    door = session()
+    str(door.quote(q.Curves(epsilon="1")))
+    assert calls(lambda: str(door.quote(q.Curves(epsilon="1.01")))) < 100_000
