@@ -462,7 +462,7 @@ class Posterior:
         logs = np.array([fit.evidence for fit in self._fits])
         weights = np.exp(logs - logs.max())
         ends = np.rint(self._chains * np.cumsum(weights / weights.sum())).astype(int)
-        return np.diff(ends, prepend=0).tolist()
+        return [int(many) for many in np.diff(ends, prepend=0)]
 
     def _of_chains(self, of_fit: Callable[["_Fit", int], Floats]) -> Floats:
         """What each fit says for its chains."""
@@ -487,7 +487,8 @@ class Posterior:
         groups, start = [], 0
         for fit, many in zip(self._fits, self._chains_of_fits, strict=True):
             root = np.linalg.inv(np.linalg.cholesky(fit.curvature)).T  # root @ root.T: its inverse
-            groups.append((slice(start, start + many), root))
+            if many:
+                groups.append((slice(start, start + many), root))
             start += many
 
         def moved(places: Floats, *, back: bool = False) -> Floats:
@@ -523,7 +524,7 @@ class Posterior:
                 here = here.copy()
                 for of, _ in groups:
                     own, theirs = cost[of], here[of]
-                    stuck = own > np.median(own) + 4 * math.sqrt(size) if len(own) else own > 0
+                    stuck = own > np.median(own) + 4 * math.sqrt(size)
                     theirs[stuck] = theirs[np.argsort(own, kind="stable")[: stuck.sum()]]
                 cost, gradient = pulled(here)
             if step >= self._warm:
