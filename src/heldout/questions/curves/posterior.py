@@ -393,7 +393,7 @@ class Posterior:
 
     @property
     def _switch(self) -> float:
-        """How likely a class begins or ends at a cell, beforehand."""
+        """The chance that a class begins or ends at a cell, beforehand."""
         return min(SWITCHES / self.cells, 0.5)
 
     @cached_property
@@ -458,14 +458,14 @@ class Posterior:
 
     @cached_property
     def _chains_of_fits(self) -> list[int]:
-        """How many chains walk around each fit: as many as it is likely."""
+        """Share out the chains among the fits: the likelier one has more."""
         logs = np.array([fit.evidence for fit in self._fits])
         weights = np.exp(logs - logs.max())
         ends = np.rint(self._chains * np.cumsum(weights / weights.sum())).astype(int)
         return [int(many) for many in np.diff(ends, prepend=0)]
 
     def _of_chains(self, of_fit: Callable[["_Fit", int], Floats]) -> Floats:
-        """What each fit says for its chains."""
+        """Return what the fits say, chain by chain."""
         both = zip(self._fits, self._chains_of_fits, strict=True)
         return np.concatenate([of_fit(fit, chains) for fit, chains in both if chains])
 
@@ -874,9 +874,9 @@ class Posterior:
         unseen = (largest < part) | ((largest == part) & (share == 0))
         here = unseen & ~np.isnan(at) & ~self.tied[self.cell[part]]
         here &= uniform(28, len(at)) < self.tied_share
-        each = np.arange(len(at))
+        draw = np.arange(len(at))
         return tuple(
-            np.rint(above[:, part + 1] + share * rows[:, part] + here * rows[each, largest])
+            np.rint(above[:, part + 1] + share * rows[:, part] + here * rows[draw, largest])
             for above, rows in zip(draws.above, (draws.negatives, draws.positives), strict=True)
         )
 
