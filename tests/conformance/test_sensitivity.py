@@ -241,7 +241,8 @@ def test_no_small_neighbours_are_ranked_further_apart_than_their_rung_allows(
         assert steps[near].max() <= 1, "neighbours stand on adjacent rungs"
         most = np.minimum.outer(bounds, bounds)
         assert (moved[near] <= most[near] + 1e-12).all(), (protection, metric)
-        assert moved[near].max() > 0.4, "some are far apart"
+        # Two average precisions rarely move apart: half of their difference moves by 3/8.
+        assert moved[near].max() > 0.35, "some are far apart"
 
 
 @pytest.mark.parametrize(

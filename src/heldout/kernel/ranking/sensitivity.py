@@ -224,15 +224,19 @@ def _floored_sum(right: Any, called: Any, times: Any = 1) -> int:
 
 
 def difference(first: Fraction, second: Fraction) -> Fraction:
-    """Half of (second area - first area) plus one half: a number in [0, 1].
+    """Half of (second - first) plus one half, of two areas or average precisions: in [0, 1].
 
     Two models score the same rows, so n and m are the same and each pair's term, half of the
     difference of its two terms plus one half, lies in [0, 1]. That is all that the proof of
     `area` uses: the sensitivity is that of one area, and the difference itself has twice it.
 
-    Claim:       the same as `area`.                                    [claim: auc-difference]
+    Of two average precisions it is half of the sum of two moves, which each bound of one of them
+    bounds, at the rung that both have.
+
+    Claim:       the same as `area`; of average precision, as `average_precision`.
+                                             [claim: auc-difference] [claim: ap-difference]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: see above; it is attained. proofs/auc-difference.md.
+    Sensitivity: see above; it is attained for areas. proofs/auc-difference.md, ap-difference.md.
     Numerics:    exact.
     Refuses:     nothing.
     Reference:   none; follows from the sensitivity of one area.

@@ -100,6 +100,19 @@ METRICS: Final = {
             least_visible=500,
             compares=True,
         ),
+        RankingMetric(
+            name="average-precision-difference",
+            words="difference",
+            claim="ap-difference",
+            of_rows=average_precision,
+            of_table=average_precision_of_table,
+            bound=PrecisionSensitivity,
+            published_bound=PublishedPrecisionSensitivity,
+            scales=9,
+            shares=(Fraction(0), Fraction(0)),
+            least_visible=500,
+            compares=True,
+        ),
     )
 }
 # The papers' rule of ties. All else, the noise too, is that of average precision.
@@ -288,7 +301,8 @@ class RankedRows(_Ranked):
     Sensitivity: by rung, see `kernel.ranking.sensitivity`.
     Numerics:    exact: scores are only compared.
     Refuses:     a metric it does not know.
-    Reference:   proofs/auc-sensitivity.md, proofs/ap-sensitivity.md, proofs/auc-difference.md.
+    Reference:   proofs/auc-sensitivity.md, proofs/ap-sensitivity.md, proofs/auc-difference.md,
+                 proofs/ap-difference.md.
     Cost:        one scan, one sort a class, O(rows) memory.
     """
 

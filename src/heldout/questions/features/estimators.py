@@ -574,7 +574,7 @@ class PrivateLogisticRegression(PrivateClassifier):
             weight=self.weight,
             ridge=self.ridge,
             expected_rows=self.expected_rows,
-            columns=None if bins is None else bins.columns,
+            sizes=None if bins is None else bins.columns,
             ordered=() if bins is None else bins.ordered,
         )
 

@@ -290,7 +290,7 @@ def belief_if_shown(
     sharpest = min(looks, key=lambda look: look.spread)
     which = int(np.argmin(sharpest.counts)) if len(sharpest.counts) > 1 else 0
     rows, count = draw.mechanism.rows, sharpest.counts[which]
-    turned = len(sharpest.counts) == 1 and draw.mechanism.metric != "average-precision"
+    turned = len(sharpest.counts) == 1 and not draw.mechanism.metric.startswith("average-precision")
     above = turned and rows is not None and count > rows / 2
 
     def with_count(count: float) -> list[Look]:
@@ -597,6 +597,12 @@ def difference_variance(theta: float, n: float, m: float) -> float:
     return (1 / n + 1 / m) / 24
 
 
+def precision_difference_variance(theta: float, n: float, m: float) -> float:
+    """Of half the difference of two average precisions, at most, if their correlation is not below
+    zero: half of the variance of one of 1/2. Models that agree have much less."""
+    return precision_variance(0.5, n, m) / 2
+
+
 def concordance_variance(theta: float, n: float, m: float) -> float:
     """Of concordance with n comparable pairs for each row but one, at most.
 
@@ -610,6 +616,7 @@ VARIANCES: Final[dict[str, Callable[[float, float, float], float]]] = {
     "auc": area_variance,
     "average-precision": precision_variance,
     "auc-difference": difference_variance,
+    "average-precision-difference": precision_difference_variance,
     "concordance": concordance_variance,
 }
 
