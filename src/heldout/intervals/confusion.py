@@ -44,15 +44,6 @@ class Look:
     terms: int = 1
     """Of how many discrete Laplace draws the noise of a count is the sum, 1 or 2."""
 
-    @property
-    def spread(self) -> float:
-        """The scale of one draw that is as wide."""
-        return self.scale * math.sqrt(self.terms)
-
-    def log_likelihood(self, true: Floats, which: int) -> Floats:
-        distance = np.abs(true - self.counts[which]) / self.scale
-        return -distance if self.terms == 1 else np.log1p(distance) - distance
-
 
 class NoisyConfusion(ConfusionReadings):
     """Four noisy counts; every ratio and contrast of them is free.
