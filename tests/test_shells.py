@@ -1,6 +1,7 @@
 """Shells derive: no command, page, client or audit lists kinds of questions by hand."""
 
 import ast
+import importlib
 import importlib.util
 from pathlib import Path
 
@@ -41,6 +42,16 @@ def test_no_shell_names_a_kind(shell: str) -> None:
     for name, tree in trees().items():
         if name.startswith(f"{shell}/") and name not in PRESETS and name not in OTHER_NAMES:
             assert named(tree, kinds) == [], name
+
+
+def test_an_editor_knows_the_type_of_every_kind() -> None:
+    """A family is loaded when it is used, so its names are written down for type checkers."""
+    tree = trees()["questions/__init__.py"]
+    listed = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    for question in q.registered():
+        assert question.__module__ in listed, question.kind
+        names = importlib.import_module(question.__module__).__all__
+        assert question.__name__ in names, question.kind
 
 
 def test_no_page_names_a_kind() -> None:

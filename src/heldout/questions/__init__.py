@@ -42,6 +42,9 @@ if TYPE_CHECKING:  # at run time a family is loaded when one of its questions is
     from heldout.questions.regression.questions import *  # noqa: F403
     from heldout.questions.report.questions import *  # noqa: F403
     from heldout.questions.separability.questions import *  # noqa: F403
+    from heldout.questions.survival import *  # noqa: F403
+    from heldout.questions.survival_brier import *  # noqa: F403
+    from heldout.questions.thresholds import *  # noqa: F403
     from heldout.questions.twin import *  # noqa: F403
     from heldout.questions.values import *  # noqa: F403
 
