@@ -287,7 +287,7 @@ def _reach(one: Any) -> float:
 
 
 def r_squared(populations: list[Population], runs: int, random: Any, out: Rows) -> None:
-    print("\nR squared, 1,000 rows, epsilon 1/2, declared bounds: its bias against these rows' own")
+    print("\nR squared, 1,000 rows, epsilon 0.5, declared bounds: its bias against these rows' own")
     laws: dict[str, Callable[[], Any]] = {
         "normal": lambda: random.normal(10, 3, 1_000),
         "skewed": lambda: random.lognormal(1, 0.6, 1_000),
@@ -314,7 +314,7 @@ def r_squared(populations: list[Population], runs: int, random: Any, out: Rows) 
                 strays.append(found.r_squared.value - true)
             error = float(np.std(strays)) / math.sqrt(runs)
             out.add(
-                f"R squared, 1,000 rows, epsilon 1/2, {name}, true {share:.1f}: bias",
+                f"R squared, 1,000 rows, epsilon 0.5, {name}, true {share:.1f}: bias",
                 float(np.mean(strays)),
                 error,
                 low=-0.1,

@@ -97,6 +97,7 @@ def pages(port: int, seconds: float) -> dict[str, float]:
 def main(seconds: float) -> bool:
     database = os.environ.get("HELDOUT_TEST_POSTGRES")
     print(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    os.environ["HELDOUT_BENCHMARK_LEASE"] = "60"  # as served
     met, rates = [], {}
     with tempfile.TemporaryDirectory(prefix="heldout-cost-") as name:
         folder = Path(name) / "server"

@@ -1,8 +1,14 @@
 import os
+import sys
+import weakref
 
 import numpy as np
 import pytest
 from hypothesis import settings
+
+from heldout.data import duckdb
+
+NEW_CONNECTION = duckdb.new_connection
 
 # How long an example takes is the machine's affair: a busy one must not turn a test red.
 settings.register_profile("patient", deadline=None)
@@ -23,6 +29,45 @@ def _own_numbers(request):
         begun = names.setdefault("_BEGUN", [each.bit_generator.state for each in found])
         for each, state in zip(found, begun, strict=True):
             each.bit_generator.state = state
+
+
+class Connections:
+    """DuckDB's connections of frames that are gone, emptied: a new one takes 10 ms.
+
+    Thousands of tests copy a few rows into one. Files get new ones, and so do forked processes,
+    where DuckDB's threads are missing.
+    """
+
+    def __init__(self):
+        self.free = []
+        self.process = os.getpid()
+
+    def take(self):
+        while self.free and os.getpid() == self.process:
+            connection = self.free.pop()
+            if sys.getrefcount(connection) == 2:  # here and in the call: nobody else has it
+                connection.execute("DROP TABLE IF EXISTS heldout_rows")
+                return connection
+        return NEW_CONNECTION()
+
+    def watch(self, engine):
+        if engine.source == "heldout_rows" and engine.ordered and os.getpid() == self.process:
+            weakref.finalize(engine, self.free.append, engine._connection).atexit = False
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _used_connections():
+    used = Connections()
+    begin = duckdb.DuckDBEngine.__init__
+
+    def watched(engine, *arguments, **named):
+        begin(engine, *arguments, **named)
+        used.watch(engine)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(duckdb, "new_connection", used.take)
+        patch.setattr(duckdb.DuckDBEngine, "__init__", watched)
+        yield used
 
 
 def _run(statement):

@@ -241,10 +241,9 @@ def test_noise_intervals_hold_where_the_noise_is_larger_than_the_range() -> None
 # --- methods by name -----------------------------------------------------------------------------
 
 
-@pytest.mark.chance(3e-7)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])
-def test_every_method_has_its_own_price_and_finds_the_value(metric: str, method: str) -> None:
+def test_every_method_has_its_own_price(metric: str, method: str) -> None:
     delta = "1e-6" if method == "boyd-2015-laplace" else None
     door = session(budget=ho.Budget(epsilon=1000, delta="1e-5"))
     epsilon = "2" if delta else HUGE
@@ -254,9 +253,18 @@ def test_every_method_has_its_own_price_and_finds_the_value(metric: str, method:
     assert door.spent.epsilon == Fraction(epsilon)
     assert door.spent.delta == Fraction(delta or 0)
     assert release.as_dict()["parameters"]["method"] == method
-    truth = float(exact_value(metric, ho.Dataset(TABLE, label="y", score="good")).value)
     json.dumps(release.as_dict())
-    # Cauchy noise strays far now and then, and an interval misses now and then: most of 15 do not.
+
+
+@pytest.mark.slow
+@pytest.mark.chance(3e-7)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("metric", ["auc", "average-precision"])
+def test_every_method_finds_the_value_most_of_the_time(metric: str, method: str) -> None:
+    """Cauchy noise strays far now and then, and an interval misses now and then."""
+    delta = "1e-6" if method == "boyd-2015-laplace" else None
+    epsilon = "2" if delta else HUGE
+    truth = float(exact_value(metric, ho.Dataset(TABLE, label="y", score="good")).value)
     rich = session(budget=ho.Budget(epsilon=100_000, delta="1e-3"))
     many = [ASKS[metric](rich, epsilon=epsilon, method=method, delta=delta) for _ in range(15)]
     assert np.median([each.value for each in many]) == pytest.approx(truth, abs=0.1)

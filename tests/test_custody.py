@@ -125,9 +125,9 @@ def test_the_ledger_tells_who_asked_what_when_and_for_how_much(place: Path) -> N
     asked(table(0), place, "1/2", account="clinic", analyst="analyst-7")
     (entry,) = ledger.entries("clinic")
     assert entry.analyst == "analyst-7"
-    assert str(entry.loss) == "epsilon 1/2"
+    assert str(entry.loss) == "epsilon 0.5"
     assert entry.request
-    assert str(ledger.remaining("patients")) == "epsilon 5/2"
+    assert str(ledger.remaining("patients")) == "epsilon 2.5"
     with pytest.raises(BudgetExceeded, match="analyst-7"):
         asked(table(3), place, 1, account="clinic", analyst="analyst-7")
 

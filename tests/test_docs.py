@@ -81,6 +81,7 @@ RUNNING = [
 
 @pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("page", RUNNING, ids=_name)
+@pytest.mark.slow
 def test_what_a_page_shows_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

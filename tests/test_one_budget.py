@@ -47,17 +47,17 @@ def test_another_declaration_finds_the_same_budget(ledger, tmp_path, before, aft
     spend_half(ROWS, ledger, **before)
     file = tmp_path / "copy.parquet"
     pq.write_table(pa.table(ROWS), file)
-    assert str(session(file, ledger, **after).remaining) == "epsilon 1/2"
+    assert str(session(file, ledger, **after).remaining) == "epsilon 0.5"
 
 
 def test_a_new_column_finds_the_same_budget_through_the_keys(ledger) -> None:
     spend_half(ROWS, ledger, row_key="visit")
     with_a_new_model = ROWS | {"c": [0.5] * 40}
     assert str(session(with_a_new_model, ledger, score="c", row_key="visit").remaining) == (
-        "epsilon 1/2"
+        "epsilon 0.5"
     )
     # and from then on without the keys as well
-    assert str(session(with_a_new_model, ledger, score="c").remaining) == "epsilon 1/2"
+    assert str(session(with_a_new_model, ledger, score="c").remaining) == "epsilon 0.5"
 
 
 @pytest.mark.parametrize(

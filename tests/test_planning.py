@@ -55,6 +55,7 @@ def test_the_planned_epsilon_gives_the_planned_half_width(rows, neighbours):
 
 
 @pytest.mark.chance(1e-6)
+@pytest.mark.slow
 def test_the_noise_stays_within_the_planned_half_width_as_often_as_promised(rows):
     session = session_on(rows)
     answer = plan(rows=ROWS, positives=POSITIVES, metric="recall", value=SHARE, target=0.03)

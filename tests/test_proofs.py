@@ -190,4 +190,4 @@ def test_what_dies_after_the_booking_stays_booked(
     monkeypatch.setattr(session._table if step == "_fetch" else DiscreteLaplace, step, die)
     with pytest.raises(KeyboardInterrupt):
         session.confusion(threshold=0.5, epsilon="1/4")
-    assert str(session.remaining) == "epsilon 3/4"
+    assert str(session.remaining) == "epsilon 0.75"

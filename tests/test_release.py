@@ -36,7 +36,7 @@ def measure(value: float, interval: tuple[float, float], noise: tuple[float, flo
     return Measure(
         value,
         name="accuracy",
-        terms="epsilon 1/2, replace-one neighbours",
+        terms="epsilon 0.5, replace-one neighbours",
         interval=lambda level: interval,
         noise_interval=lambda level: noise,
     )
@@ -45,14 +45,14 @@ def measure(value: float, interval: tuple[float, float], noise: tuple[float, flo
 def test_a_measure_prints_as_the_sentence_that_was_promised() -> None:
     assert str(measure(0.861, (0.842, 0.879), (0.852, 0.870))) == (
         "accuracy 0.861, 95% interval 0.842 to 0.879 (privacy noise alone: ±0.009), "
-        "epsilon 1/2, replace-one neighbours"
+        "epsilon 0.5, replace-one neighbours"
     )
 
 
 NUMBER = r"\d+\.\d{3,9}"
 SENTENCE = re.compile(
     rf"accuracy {NUMBER}, 95% interval {NUMBER} to {NUMBER} "
-    rf"\(privacy noise alone: (±{NUMBER}|{NUMBER} to {NUMBER})\), epsilon 1/2, (?P<terms>.+)"
+    rf"\(privacy noise alone: (±{NUMBER}|{NUMBER} to {NUMBER})\), epsilon 0.5, (?P<terms>.+)"
 )
 
 
@@ -84,7 +84,7 @@ def test_a_release_prints_as_a_sentence_with_its_price_and_relation(
 
 def test_a_count_prints_without_decimals() -> None:
     assert re.fullmatch(
-        r"true positives [\d,]+, 95% interval [\d,]+ to [\d,]+, epsilon 1/2, "
+        r"true positives [\d,]+, 95% interval [\d,]+ to [\d,]+, epsilon 0.5, "
         r"replace-one neighbours",
         str(release().true_positives),
     )

@@ -305,6 +305,6 @@ def test_a_session_tells_what_was_paid_and_reads_well(tmp_path: Path) -> None:
     cells = session.confusion(epsilon="1/2")
     [booking] = session.history()
     assert (booking.asked, booking.model, booking.receipt) == ("confusion", "p", cells.receipt.hash)
-    assert "confusion of p, epsilon 1/2" in repr(booking)
+    assert "confusion of p, epsilon 0.5" in repr(booking)
     assert repr(session.remaining) == "Loss(epsilon='5/2')"
     assert eval("ho." + repr(session.budget)) == ho.Budget(epsilon="3")

@@ -101,8 +101,8 @@ def test_steps_are_booked_as_one_before_the_first_row_is_read(
         monkeypatch.setattr(owner, name, noted)
     drawn: Drawn = door.ask(Asked(epsilon="1", steps=two_steps([])))
     assert taken == ["book", "_fetch", "_fetch"]
-    assert str(price(drawn.request.event())) == "epsilon 3/2"
-    assert str(door.remaining) == "epsilon 1/2"
+    assert str(price(drawn.request.event())) == "epsilon 1.5"
+    assert str(door.remaining) == "epsilon 0.5"
 
 
 def test_a_step_sees_the_answers_before_it_and_no_row() -> None:
@@ -123,7 +123,7 @@ def test_a_step_that_costs_something_else_than_was_booked_reads_nothing(price: s
     with pytest.raises(AnswerLost, match="differs from the booked price"):
         door.ask(Asked(epsilon="1", steps=two_steps([], second=price)))
     assert len(fetched) == 1
-    assert str(door.remaining) == "epsilon 1/2"
+    assert str(door.remaining) == "epsilon 0.5"
 
 
 def test_a_step_in_fewer_parts_than_were_booked_reads_nothing() -> None:

@@ -42,7 +42,7 @@ session = ho.Session(
 answer = session.confusion(threshold=0.5, epsilon="1/2")
 assert answer.accuracy > 0.9, answer
 assert "heldout.testing" not in sys.modules, "an answer must not load what can seed its noise"
-assert str(session.remaining) == "epsilon 1/2", session.remaining
+assert str(session.remaining) == "epsilon 0.5", session.remaining
 print(answer)
 """
 

@@ -6,10 +6,13 @@
     python tools/mutants.py --out docs/mutants.md    and write the table; faults that this run did
                                                      not plant keep their lines
     python tools/mutants.py --missing --out ...      those that the table does not have
+    python tools/mutants.py --older --out ...        those that were not judged today
 
 A fault is a text that stands once in `src/heldout`, what to write in its stead, and the tests that
 ought to fail. It is found by the text and not by a path, so that it survives when files move; test
-files are found by their names. Hashes of proofs, which notice any change, do not count.
+files are found by their names. Hashes of proofs, which notice any change, do not count. At the end
+the tests that noticed something run once more without a fault: whatever they notice then, it is not
+the fault.
 """
 
 import argparse
@@ -21,7 +24,8 @@ import sys
 import tempfile
 import time
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from functools import cache
 from pathlib import Path
 
@@ -29,6 +33,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FAULTS = Path(__file__).with_name("faults.toml")
 LEFT = (".git", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".hypothesis", "site")
 """What a copy of the repository does not need."""
+TODAY = date.today().isoformat()
+NO_TESTS = 5  # pytest's status where all of them are slow
 LONGEST = 1800
 """Seconds for the tests of one fault, also on busy cores: a fault that hangs is noticed."""
 
@@ -100,6 +106,8 @@ class Verdict:
     noticed: bool
     by: str
     seconds: float
+    day: str
+    """When it was judged, on the code of that day."""
 
 
 def selection_of(by: str, root: Path) -> list[list[str]]:
@@ -127,9 +135,14 @@ def judge(fault: Fault, root: Path, before_by: str = "") -> Verdict:
         write(file, before.replace(fault.old, fault.new))
         compile(file.read_text(encoding="utf-8"), str(file), "exec")
         status, printed = 0, ""
-        for selection in [*selection_of(before_by, root), *fault.selections(root)]:
+        quick = [*fault.selections(root)]
+        for selection in selection_of(before_by, root):
             if status == 0:
-                status, printed = run(selection, root)
+                status, printed = run(selection, root, slow=True)
+        for slow in (False, True):
+            for selection in quick:
+                if status == 0:
+                    status, printed = run(selection, root, slow=slow)
     finally:
         write(file, before)
     failed = re.search(r"^(?:FAILED|ERROR) (?:[^\s:]*/)?(\S+)", printed, re.MULTILINE)
@@ -140,7 +153,8 @@ def judge(fault: Fault, root: Path, before_by: str = "") -> Verdict:
         if status is None
         else f"status {status}"
     )
-    return Verdict(fault, status != 0, by if status != 0 else "", time.monotonic() - begun)
+    spent = time.monotonic() - begun
+    return Verdict(fault, status != 0, by if status != 0 else "", spent, TODAY)
 
 
 def write(file: Path, text: str) -> None:
@@ -150,12 +164,13 @@ def write(file: Path, text: str) -> None:
     os.utime(file, (later, later))
 
 
-def run(selection: list[str], root: Path) -> tuple[int | None, str]:
-    """Run tests in the copy until the first that fails."""
+def run(selection: list[str], root: Path, *, slow: bool = False) -> tuple[int | None, str]:
+    """Run tests in the copy until the first that fails; slow ones as well, or not."""
     environment = os.environ | {"PYTHONPATH": f"{root}/src:{root}/papers/src"}
     environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    options = ["-q", "-x", "-pno:cacheprovider", "--tb=no", "-m", "not slow"]
+    options = ["-q", "-x", "-pno:cacheprovider", "--tb=no"]
+    options += [] if slow else ["-m", "not slow"]
     # Plugins are most of the time that a few tests take.
     environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     options += ["-p_hypothesis_pytestplugin"]
@@ -167,6 +182,8 @@ def run(selection: list[str], root: Path) -> tuple[int | None, str]:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return None, ""
+    if done.returncode == NO_TESTS:
+        return 0, ""
     if done.returncode not in (0, 1, 2):
         raise SystemExit(f"pytest could not run:\n{done.stdout}\n{done.stderr}")
     return done.returncode, done.stdout
@@ -186,7 +203,20 @@ def control(chosen: list[Fault], root: Path) -> None:
         raise SystemExit(f"The tests cannot be collected without a fault:\n{printed}")
 
 
-LINE = re.compile(r"^\| ([^|]+) \| ([^|]+) \| (?:`([^`]+)`|\*\*none\*\*) \|$", re.MULTILINE)
+def without_fault(verdicts: list[Verdict], root: Path) -> list[Verdict]:
+    """Take back verdicts of tests that fail without a fault too."""
+    tests = {one.by: [path for found in selection_of(one.by, root) for path in found]
+             for one in verdicts}  # fmt: skip
+    paths = sorted({path for some in tests.values() for path in some})
+    if not paths or run(paths, root, slow=True)[0] == 0:
+        return verdicts
+    failing = {by for by, some in tests.items() if some and run(some, root, slow=True)[0] != 0}
+    return [replace(one, noticed=False, by="") if one.by in failing else one for one in verdicts]
+
+
+LINE = re.compile(
+    r"^\| ([^|]+) \| ([^|]+) \| (?:`([^`]+)`|\*\*none\*\*) \|(?: ([^|]+) \|)?$", re.MULTILINE
+)
 
 
 def earlier(page: Path | None) -> dict[str, Verdict]:
@@ -195,12 +225,18 @@ def earlier(page: Path | None) -> dict[str, Verdict]:
         return {}
     listed = {one.name: one for one in faults()}
     lines = LINE.findall(page.read_text(encoding="utf-8"))
-    return {name: Verdict(listed[name], bool(by), by, 0) for _, name, by in lines if name in listed}
+    return {
+        name: Verdict(listed[name], bool(by), by, 0, day or "before 2026-11-18")
+        for _, name, by, day in lines
+        if name in listed
+    }
 
 
 def table(verdicts: list[Verdict]) -> str:
     """Return the page that tells how many faults were noticed, and by which test."""
     noticed = sum(one.noticed for one in verdicts)
+    newest = max((one.day for one in verdicts if one.day[0].isdigit()), default="")
+    new = sum(one.day == newest for one in verdicts)
     lines = [
         "# Planted faults",
         "",
@@ -208,16 +244,16 @@ def table(verdicts: list[Verdict]) -> str:
         "",
         f"`make mutants` plants {len(faults())} faults in a copy of the package, one at a time,",
         f"and runs the tests of that room. Of {len(verdicts)} that were judged, **{noticed}** were",
-        "noticed.",
-        "Hashes of proofs, which notice every change of a proven function, do not count. The",
-        "faults are in `tools/faults.toml`.",
+        f"noticed; {new} of the verdicts are of the code of {newest}.",
+        "Hashes of proofs, which notice every change of a proven function, do not count, and the",
+        "tests named here pass without a fault. The faults are in `tools/faults.toml`.",
         "",
-        "| room | fault | first test that fails |",
-        "|---|---|---|",
+        "| room | fault | first test that fails | judged |",
+        "|---|---|---|---|",
     ]
     for one in sorted(verdicts, key=lambda one: (one.fault.room, one.fault.name)):
         by = f"`{one.by}`" if one.noticed else "**none**"
-        lines.append(f"| {one.fault.room} | {one.fault.name} | {by} |")
+        lines.append(f"| {one.fault.room} | {one.fault.name} | {by} | {one.day} |")
     return "\n".join(lines) + "\n"
 
 
@@ -227,6 +263,7 @@ def main() -> int:
     parser.add_argument("words", nargs="*")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--missing", action="store_true")
+    parser.add_argument("--older", action="store_true")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     listed = faults()
@@ -238,6 +275,9 @@ def main() -> int:
     known = earlier(options.out)
     if options.missing:
         chosen = [one for one in chosen if one.name not in known]
+    if options.older:
+        today = {name for name, verdict in known.items() if verdict.day == TODAY}
+        chosen = [one for one in chosen if one.name not in today]
     for one in chosen:
         place, _ = one.place(ROOT), one.selections(ROOT)
         if options.list:
@@ -258,6 +298,13 @@ def main() -> int:
             known[one.name] = verdict
             if options.out is not None:  # after each, so that a run that is ended keeps them
                 options.out.write_text(table([*known.values()]), encoding="utf-8")
+        verdicts = without_fault(verdicts, root)
+        known |= {one.fault.name: one for one in verdicts}
+    if options.out is not None:
+        options.out.write_text(table([*known.values()]), encoding="utf-8")
+    for one in verdicts:
+        if not one.noticed:
+            print(f"not noticed: {one.fault.room}: {one.fault.name}")
     noticed = sum(one.noticed for one in verdicts)
     print(f"{noticed} of {len(verdicts)} faults were noticed")
     return 0 if noticed == len(verdicts) else 1

@@ -137,6 +137,7 @@ def test_every_answer_that_tests_is_booked(monkeypatch: pytest.MonkeyPatch) -> N
 
 # How long the transcripts of these two are is an answer itself.
 @pytest.mark.parametrize("name", sorted({*LONG_ONLY, *LONGER} - {"board", "sparse-vector"}))
+@pytest.mark.slow
 def test_what_only_the_long_audit_asks_can_be_asked(name: str) -> None:
     """One answer on both neighbours of the pairs, as many numbers each, at the declared price."""
     subject = find(name)

@@ -61,6 +61,7 @@ def test_no_kind_loses_more_than_its_price_whatever_the_relation_and_the_unit() 
 
 
 @pytest.mark.parametrize("entrance", [name for name in ENTRANCES if name != "Arrow"])
+@pytest.mark.slow
 def test_no_entrance_lets_more_through(entrance: str) -> None:
     """PostgreSQL and Spark where there is one."""
     found = replay_all(pairs=2, through=(entrance,), kinds=("confusion", "selection"), seed=8)
@@ -104,6 +105,7 @@ def test_every_question_that_is_replayed_is_of_its_kind() -> None:
 
 
 @pytest.mark.parametrize("door", DOORS)
+@pytest.mark.slow
 def test_boards_searches_and_shares_lose_no_more_than_their_price(door: Any) -> None:
     from random import Random
 

@@ -42,6 +42,7 @@ def test_the_front_page_lists_every_command_with_a_line_of_its_own(run):
 
 @pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("command", OWN)
+@pytest.mark.slow
 def test_every_example_of_the_help_runs(run, here, command, monkeypatch):
     page = run(*command.split(), "--help-all").out
     lines = examples(page)

@@ -61,7 +61,7 @@ def test_error_measures_for_a_further_price(run, pay):
     assert content["remaining"]["epsilon"] == "0"
     outcome = run("residuals", "pay.parquet", *COLUMNS, *words)
     assert "mean absolute error" in outcome.out
-    assert "Paid epsilon 1/2 for these" in outcome.out
+    assert "Paid epsilon 0.5 for these" in outcome.out
 
 
 def test_plots_and_errors_by_group(run, pay, here):
@@ -100,7 +100,7 @@ def test_what_cannot_be_paid_in_full_is_not_begun(run, pay):
     refused = run(*words, "--metrics", "1", "--budget", "3/2")
     assert refused.code == 1
     assert "got epsilon 2. Nothing was charged" in refused.err
-    assert "Left: epsilon 1/2" in run(*words).out  # nothing was taken
+    assert "Left: epsilon 0.5" in run(*words).out  # nothing was taken
 
 
 def test_bounds_that_error_measures_cannot_use_are_searched_instead(run, pay):

@@ -242,6 +242,7 @@ VISITS: dict[str, Any] = {
     ("persons", "visits"),
     [*((each, "none") for each in PERSONS), *(("consecutive", each) for each in VISITS)],
 )
+@pytest.mark.slow
 def test_every_set_of_a_persons_rows_is_as_likely_as_any_other(
     persons: str, visits: str, size: int, most: int
 ) -> None:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from heldout.drawing.words import amount, belief, protection_in_words, spread
+from heldout.drawing.words import belief, protection_in_words, spread
 from heldout.intervals.measure import Measure
 from heldout.kernel import Loss, Neighbours, Protection
 
@@ -37,9 +37,9 @@ def test_no_bet_is_offered_where_it_would_not_hold():
 
 
 def test_prices_are_short_decimals_or_exact_fractions():
-    assert amount(Loss.pure("1/3")) == "epsilon 1/3"
-    assert amount(Loss.pure("0.25")) == "epsilon 0.25"
-    assert amount(Loss.zcdp("1/8")) == "rho 1/8"
+    assert str(Loss.pure("1/3")) == "epsilon 1/3"
+    assert str(Loss.pure("0.25")) == "epsilon 0.25"
+    assert str(Loss.zcdp("1/8")) == "rho 0.125"
 
 
 def test_counts_have_no_decimals_and_narrow_intervals_have_more():

@@ -148,7 +148,7 @@ def test_one_budget_whichever_engine_reads_the_rows(engine: Any, tmp_path: Path)
     there = engine.hold(rows)
     ho.Session(opened(rows), budget=budget, ledger=ledger).confusion(epsilon="3/4")
     again = ho.Session(opened(there), budget=budget, ledger=ledger)
-    assert str(again.remaining) == "epsilon 1/4"
+    assert str(again.remaining) == "epsilon 0.25"
     with pytest.raises(BudgetExceeded):
         again.confusion(epsilon="1/2")
     again.confusion(epsilon="1/4")

@@ -91,6 +91,7 @@ def longer(*values: Any) -> Any:
     ("n", "epsilon"), [(100, "1"), longer(300, "0.5"), longer(1000, "0.1"), longer(1000, "1")]
 )
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])
+@pytest.mark.slow
 def test_noise_intervals_of_balanced_classes_cover_94_to_97_percent(
     metric: str, n: int, epsilon: str
 ) -> None:
@@ -151,6 +152,7 @@ def population_draws(
     ],
 )
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])
+@pytest.mark.slow
 def test_population_intervals_cover_94_percent(
     metric: str, n: int, m: int, epsilon: str, true_area: float
 ) -> None:
@@ -237,6 +239,7 @@ def test_equal_models_are_seldom_told_apart_and_different_ones_are() -> None:
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize(("n", "width"), [longer(60, 1.1), (200, 0.8)])
+@pytest.mark.slow
 def test_counts_released_beside_narrow_the_interval_and_it_still_holds(
     n: int, width: float, neighbours: str
 ) -> None:

@@ -76,7 +76,7 @@ def test_noise_on_one_row_leaves_an_honest_interval(neighbours: str) -> None:
 def test_a_mean_says_what_it_is() -> None:
     release = session(0, 1, "replace-one").brier(epsilon="1/2")
     assert str(release).startswith("Brier score 0.")
-    assert str(release).endswith("epsilon 1/2, replace-one neighbours")
+    assert str(release).endswith("epsilon 0.5, replace-one neighbours")
 
 
 @pytest.mark.parametrize("question", [q.Brier(epsilon="1/50"), q.LogLoss(epsilon="1/50")])

@@ -103,6 +103,7 @@ def coverages(
     "name",
     ["Matthews correlation", pytest.param("positive likelihood ratio", marks=pytest.mark.slow)],
 )
+@pytest.mark.slow
 def test_contrasts_are_covered(name: str, rows: int, epsilon: str, public: bool) -> None:
     shares = population(0.2, 0.8, 0.85)
     of_rows, of_all = coverages(SOME[name], shares, rows=rows, epsilon=epsilon, public=public)

@@ -80,6 +80,7 @@ def coverages(
     [(40, "1/5"), *(pytest.param(*each, marks=pytest.mark.slow) for each in LONGER)],
 )
 @pytest.mark.parametrize("population", POPULATIONS.values(), ids=POPULATIONS)
+@pytest.mark.slow
 def test_ratios_are_covered(
     population: tuple[float, ...], rows: int, epsilon: str, add_remove: bool
 ) -> None:
@@ -171,6 +172,7 @@ def test_a_denominator_that_noise_took_gives_a_wide_interval_and_no_error(noisy:
 @pytest.mark.parametrize("rows", [30, 3000])
 @pytest.mark.parametrize("epsilon", ["1/10", "2"])
 @pytest.mark.parametrize("add_remove", [False, True], ids=["replace-one", "add-remove"])
+@pytest.mark.slow
 def test_bounded_means_are_covered(rows: int, epsilon: str, add_remove: bool) -> None:
     generator = np.random.default_rng([rows, add_remove])
     resolution = 2**20

@@ -115,7 +115,7 @@ def test_several_questions_are_one_entry_or_none() -> None:
     assert auc.receipt.hash == entry.hash
     assert [q.from_dict(each) for each in entry.request["questions"]] == list(asked)
     assert entry.request["model"] == "p"
-    assert (auc.loss.epsilon, str(entry.loss)) == (Fraction(1, 2), "epsilon 3/2")
+    assert (auc.loss.epsilon, str(entry.loss)) == (Fraction(1, 2), "epsilon 1.5")
     with pytest.raises(BudgetExceeded, match="Nothing was charged"):
         door.ask(*asked)
     assert len(door._ledger.entries(door._account)) == 1

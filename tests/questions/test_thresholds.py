@@ -185,6 +185,7 @@ def test_one_measure_is_asked_for_and_recall_unless_another_is_named() -> None:
 
 
 @pytest.mark.chance(1e-6)  # the promise holds with a margin of six deviations
+@pytest.mark.slow
 def test_new_rows_are_covered_as_promised() -> None:
     random = np.random.default_rng(3)
     covered = []

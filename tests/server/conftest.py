@@ -2,8 +2,10 @@
 
 import json
 import os
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from heldout.server.service import Service, Settings
 from heldout.server.worker import Worker, run
 
 DECLARATION = {"label": "readmitted", "row_key": "admission", "features": ["age", "stay"]}
+REAL_HASHER = accounts._hasher
 ON_POSTGRES = os.environ.get("HELDOUT_TEST_SERVER_ON") == "postgres"
 """Whether every server here keeps its tables and its ledger in PostgreSQL; else in SQLite."""
 LINEAR = {"coefficients": {"age": 0.04, "stay": 0.1}, "intercept": -3, "link": "logit"}
@@ -48,6 +51,27 @@ def write_rows(path: Path, count: int = 400, **changed: Any) -> Path:
     return path
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _quick_hashes() -> Iterator[None]:
+    """Passwords are hashed as ever, with less work; a test of accounts looks at the real ones."""
+    import argon2
+
+    quick = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accounts, "_hasher", lambda: quick)
+        yield
+
+
+@cache
+def _empty_tables() -> bytes:
+    """Return a database with all tables and nothing in them: every other site begins with it."""
+    with tempfile.TemporaryDirectory() as folder:
+        service = Service(Settings.at(Path(folder) / "server"))
+        service.store.migrate()
+        service.close()
+        return (Path(folder) / "server" / "server.sqlite").read_bytes()
+
+
 class Site:
     """One server with its people; `client(name)` speaks for one of them."""
 
@@ -56,6 +80,8 @@ class Site:
             _, settings["database"] = new_schema()  # which goes when the test server does
         usual = {"scoring_tick": settings.get("tick", 0.1), "hosts": ("testserver",)}
         self.service = Service(Settings.at(folder, **usual | settings))
+        if settings.get("database") is None and not (folder / "server.sqlite").exists():
+            (folder / "server.sqlite").write_bytes(_empty_tables())
         self.link = prepare(self.service)
         self.app = make_app(self.service)
         self.worker = Worker(self.service)

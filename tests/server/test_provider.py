@@ -141,21 +141,22 @@ LIES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("lie", LIES)
-def test_a_lie_opens_no_door(make: Make, provider: Any, lie: str) -> None:
-    site = make()
-    provider.lies = dict(LIES[lie])
-    if isinstance(provider.lies.get("token"), str):
-        provider.lies["token"] = getattr(provider, provider.lies["token"])
-    browser = site.client()
-    answer = sign_in(site, provider, browser)
-    assert answer.status_code == 403, (lie, answer.text)
-    assert "institution failed" in words(answer)
-    assert "heldout=" not in "".join(
-        cookie for cookie in answer.headers.get_list("set-cookie") if cookie.startswith("heldout=")
-    )
-    assert browser.get("/", follow_redirects=False).status_code == 303
-    assert "eva" not in [one["name"] for one in accounts.everyone(site.service)]
+def test_a_lie_opens_no_door(make: Make, provider: Any) -> None:
+    site = make(sign_ins_per_minute=10**6)
+    for lie, told in LIES.items():
+        provider.lies = dict(told)
+        if isinstance(provider.lies.get("token"), str):
+            provider.lies["token"] = getattr(provider, provider.lies["token"])
+        browser = site.client()
+        answer = sign_in(site, provider, browser)
+        assert answer.status_code == 403, (lie, answer.text)
+        assert "institution failed" in words(answer), lie
+        cookies = answer.headers.get_list("set-cookie")
+        assert not [cookie for cookie in cookies if cookie.startswith("heldout=")], lie
+        assert browser.get("/", follow_redirects=False).status_code == 303, lie
+        assert "eva" not in [one["name"] for one in accounts.everyone(site.service)], lie
+    provider.lies = {}
+    assert sign_in(site, provider, site.client()).status_code < 400, "the truth opens it"
 
 
 def test_a_provider_that_names_itself_differently_is_refused(make: Make, provider: Any) -> None:

@@ -91,6 +91,7 @@ def _get(address: str) -> tuple[int, str]:
         return 0, ""
 
 
+@pytest.mark.slow
 def test_the_demo_serves_and_stops_when_told(tmp_path: Path) -> None:
     port = _free_port()
     command = [sys.executable, "-m", "heldout", "serve", str(tmp_path / "site"), "--demo"]

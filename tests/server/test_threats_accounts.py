@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.server.conftest import LINEAR, Site, write_rows
+from tests.server.conftest import LINEAR, REAL_HASHER, Site, write_rows
 
 from heldout.server import accounts, gate, storage
 from heldout.server.app import make_app
@@ -16,15 +16,6 @@ from heldout.server.service import Busy, Conflict, Forbidden, Service, Settings,
 
 API = "/api/v1"
 PASSWORD = "correct horse battery"
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Passwords are hashed as ever, with less work."""
-    import argon2
-
-    hasher = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-    monkeypatch.setattr(accounts, "_hasher", lambda: hasher)
 
 
 def browser(site: Site, name: str) -> tuple[accounts.Person, str]:
@@ -38,6 +29,21 @@ def bearing(site: Site, token: str) -> Any:
     found = site.client()
     found.headers["Authorization"] = f"Bearer {token}"
     return found
+
+
+def test_passwords_are_hashed_with_the_work_that_the_standard_asks_for(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import argon2
+
+    monkeypatch.setattr(accounts, "_hasher", REAL_HASHER)  # all other tests have a quick one
+    accounts.change_password(site.service, browser(site, "ana")[0], PASSWORD)
+    with site.service.store.read() as connection:
+        known = sa.select(storage.people.c.password).where(storage.people.c.name == "ana")
+        kept = str(connection.execute(known).scalar())
+    assert PASSWORD not in kept
+    assert argon2.extract_parameters(kept) == argon2.profiles.RFC_9106_LOW_MEMORY
+    assert accounts.sign_in(site.service, name="ana", password=PASSWORD)
 
 
 # --- tokens --------------------------------------------------------------------------------------

@@ -334,10 +334,6 @@ def test_no_spelling_of_a_token_and_no_second_token_asks_more_often(
 def test_wrong_passwords_wait_longer_and_longer_whether_or_not_the_name_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import argon2
-
-    quick = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-    monkeypatch.setattr(accounts, "_hasher", lambda: quick)
     site = Site(tmp_path / "server")
     person = accounts.Person("ana", "analyst", "", "browser", accounts.SCOPES)
     accounts.change_password(site.service, person, "correct horse battery")
@@ -362,10 +358,6 @@ def test_wrong_passwords_wait_longer_and_longer_whether_or_not_the_name_is_there
 def test_a_session_that_was_left_open_does_not_change_the_password(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import argon2
-
-    quick = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-    monkeypatch.setattr(accounts, "_hasher", lambda: quick)
     site, old, new = Site(tmp_path / "server"), "correct horse battery", "another sentence, longer"
 
     def person(secret: str) -> accounts.Person:

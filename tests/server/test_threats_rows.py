@@ -146,6 +146,7 @@ def test_the_comparison_notices_a_difference(
     assert shown[0] != shown[1]
 
 
+@pytest.mark.slow
 def test_an_upload_that_leaves_a_person_out_is_answered_alike_whoever_is_in_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
+def schema(site: Site) -> Any:
+    return schemathesis.openapi.from_asgi("/api/v1/openapi.json", site.app)
+
+
+@pytest.fixture(scope="module")
 def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A site whose shares no made-up request has changed."""
     yield from opened(tmp_path_factory)
@@ -94,9 +99,8 @@ def operations() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("path", "method"), operations())
 def test_no_request_breaks_the_api_or_gets_an_undeclared_answer(
-    site: Site, path: str, method: str
+    site: Site, schema: Any, path: str, method: str
 ) -> None:
-    schema = schemathesis.openapi.from_asgi("/api/v1/openapi.json", site.app)
     operation = schema[path][method.upper()]
     token = site.tokens[ROLES["/" + path.removeprefix("/api/v1/").split("/")[0].partition(".")[0]]]
     sent = []

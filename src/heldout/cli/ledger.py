@@ -393,13 +393,12 @@ def _budget(text: str) -> "Budget":
 
 def _say(ledger: "Ledger", account: "Account | str", sentence: str, as_json: bool) -> None:
     """Print how the account stands after a decision: as JSON, or as a sentence."""
-    from heldout.drawing.words import amount
 
     budget, spent = ledger.budget(account), ledger.spent(account)
     if as_json:
         print_json({"budget": budget.as_dict(), "spent": spent.as_dict()})
     else:
-        standing = f"budget {amount(budget)}, spent {amount(spent)}"
+        standing = f"budget {budget}, spent {spent}"
         console().print(one_line(f"{sentence}: {standing}."))
 
 
@@ -418,15 +417,14 @@ def _receipt(typed: str) -> str:
 
 
 def _print_summary(summary: "Summary", last: int) -> None:
-    from heldout.drawing.words import amount
 
     print_table(
         ("account", "budget", "spent", "left", "protection"),
         [
             (
                 "- " * standing.depth + standing.name,
-                amount(standing.budget),
-                amount(standing.spent),
+                str(standing.budget),
+                str(standing.spent),
                 _bar(standing),
                 _protection(standing.protection),
             )
@@ -452,7 +450,6 @@ def _print_summary(summary: "Summary", last: int) -> None:
 def _bookings(summary: "Summary", last: int) -> list[tuple[str, ...]]:
     """Return the last bookings: entry, time, account, release, price and receipt."""
     from heldout.drawing.ledger import asked
-    from heldout.drawing.words import amount
 
     names = {standing.account: standing.name for standing in summary.accounts}
     return [
@@ -461,7 +458,7 @@ def _bookings(summary: "Summary", last: int) -> list[tuple[str, ...]]:
             f"{booking.time:%Y-%m-%d %H:%M}",
             names[booking.account],
             asked(booking.request),
-            "" if booking.loss is None else amount(booking.loss),
+            "" if booking.loss is None else str(booking.loss),
             booking.hash,
         )
         for booking in summary.bookings[-last:]
@@ -469,7 +466,6 @@ def _bookings(summary: "Summary", last: int) -> list[tuple[str, ...]]:
 
 
 def _as_dict(standing: "Standing") -> dict[str, Any]:
-    from heldout.drawing.words import amount
 
     amounts: dict[str, Budget | Loss] = {
         "budget": standing.budget,
@@ -483,7 +479,7 @@ def _as_dict(standing: "Standing") -> dict[str, Any]:
         "parent": standing.parent,
         "closed": standing.closed,
         "protection": _protection(standing.protection),
-        **{name: amount(value) for name, value in amounts.items()},
+        **{name: str(value) for name, value in amounts.items()},
         "exact": {name: value.as_dict() for name, value in amounts.items()},
     }
 
@@ -519,7 +515,6 @@ def _protection(stored: dict[str, Any] | None) -> str:
 def page(summary: "Summary") -> str:
     """Return one HTML page: how every account stands, and a plot of the spending."""
     from heldout.drawing.page import rendered
-    from heldout.drawing.words import amount
 
     return rendered(
         "ledger.html",
@@ -527,8 +522,8 @@ def page(summary: "Summary") -> str:
         accounts=[
             (
                 "– " * standing.depth + standing.name,
-                amount(standing.budget),
-                amount(standing.spent),
+                str(standing.budget),
+                str(standing.spent),
                 "closed" if standing.closed else f"{standing.share_left:.0%}",
             )
             for standing in summary.accounts

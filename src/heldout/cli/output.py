@@ -183,7 +183,7 @@ def print_measures(
 
 def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) -> None:
     """Print a report as a table, with its price; briefly, without counts and receipts."""
-    from heldout.drawing.words import amount, decimal
+    from heldout.drawing.words import decimal
     from heldout.questions.registry import places
 
     say = console()
@@ -200,8 +200,8 @@ def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) 
         say.print(f"{places()[name].section.title} is left out: {reason}.")
     shares = ", ".join(f"{name} {decimal(share)}" for name, share in report.shares.items())
     say.print(
-        f"Paid epsilon {decimal(report.epsilon)} ({shares}). Left: {amount(report.remaining)} of "
-        f"{amount(report.budget)}."
+        f"Paid epsilon {decimal(report.epsilon)} ({shares}). Left: {report.remaining} of "
+        f"{report.budget}."
     )
     if not brief:
         print(f"Receipt: {next(iter(report)).receipt.hash}")

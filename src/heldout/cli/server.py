@@ -413,7 +413,6 @@ def verify(
         Write the page that the signed numbers make to this .html file.
     """
     from heldout.drawing.page import write_page
-    from heldout.drawing.words import amount
     from heldout.server.signing import Genuine, key_of
 
     if (server is None) != (token_file is None):
@@ -448,7 +447,7 @@ def verify(
         say = console()
         say.print("Signature: good.")
         _print_subject(genuine, model)
-        say.print(f"Paid: {amount(receipt.loss)}, entry {receipt.sequence} of the ledger.")
+        say.print(f"Paid: {receipt.loss}, entry {receipt.sequence} of the ledger.")
         print(f"Receipt: {receipt.hash}")
         if in_ledger is not None:
             say.print(f"The booking is in the server's ledger, which ends at entry {in_ledger}.")

@@ -198,8 +198,8 @@ def arrays_of(source: object) -> dict[str, Array] | None:
     return source if few and "\0" not in "".join(source) else None
 
 
-def open_local(source: Any, *, schema: Mapping[str, str] | None = None) -> DuckDBEngine:
-    """The engine for a path, a pandas, Polars or Arrow table, or a DuckDB relation."""
+def new_connection() -> "duckdb.DuckDBPyConnection":
+    """Return a connection to an empty database in memory, which nobody else has."""
     import duckdb
 
     connection = duckdb.connect(":memory:", config=SETTINGS)
@@ -207,6 +207,12 @@ def open_local(source: Any, *, schema: Mapping[str, str] | None = None) -> DuckD
     # without ipywidgets has none, and DuckDB refuses to turn it off there.
     with contextlib.suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def open_local(source: Any, *, schema: Mapping[str, str] | None = None) -> DuckDBEngine:
+    """The engine for a path, a pandas, Polars or Arrow table, or a DuckDB relation."""
+    connection = new_connection()
     if isinstance(source, str | os.PathLike):
         if folder.is_remote(os.fspath(source)):
             source = folder.arrow_dataset(os.fspath(source))

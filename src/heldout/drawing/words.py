@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from heldout.kernel.loss import Budget, Loss
+from heldout.kernel.loss import Loss, decimal
 from heldout.kernel.neighbours import Neighbours, Protection
 
 if TYPE_CHECKING:
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from heldout.intervals.measure import Measure
 
 __all__ = [
-    "amount",
     "around",
     "belief",
     "between",
@@ -89,28 +87,6 @@ def belief(price: Loss, protection: Protection) -> str:
         f"Somebody who knows {others} can be at most "
         f"{math.ceil(most * 10**places) / 10**places:.{places}f}% sure of it afterwards."
     )
-
-
-def amount(price: Loss | Budget) -> str:
-    """A price with its epsilon as a decimal where it is a short one.
-
-    >>> amount(Loss.pure("0.5")), amount(Loss.pure("1/3"))
-    ('epsilon 0.5', 'epsilon 1/3')
-    """
-    if price.epsilon is None:
-        return str(price)
-    text = f"epsilon {decimal(price.epsilon)}"
-    return f"{text}, delta {decimal(price.delta)}" if price.delta else text
-
-
-def decimal(number: Fraction) -> str:
-    """An exact number as people write it: a decimal if it has few digits, else a fraction.
-
-    >>> decimal(Fraction(37, 500)), decimal(Fraction(1, 3))
-    ('0.074', '1/3')
-    """
-    short = f"{float(number):.6g}" if number < 10**6 else str(number)
-    return short if "e" not in short and Fraction(short) == number else str(number)
 
 
 def grid(down: Sequence[str], across: Sequence[str], cells: Sequence[Sequence[str]]) -> str:

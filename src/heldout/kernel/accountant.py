@@ -43,7 +43,7 @@ def charge(event: Event, *, budget: Budget) -> Loss:
     Claim:       the event satisfies the loss that is returned.        [claim: composition]
 
     >>> print(charge(Event("exponential", {"epsilon": "1/2"}), budget=Budget(rho=1)))
-    rho 1/8
+    rho 0.125
     """
     return compose((price(part) for part in leaves(event)), budget=budget)
 
@@ -77,7 +77,7 @@ def smaller(first: Loss, second: Loss) -> Loss:
     """Return the lesser of two losses of one kind, part by part.
 
     >>> print(smaller(Loss.pure(1), Loss.pure("1/2")))
-    epsilon 1/2
+    epsilon 0.5
     """
     main, delta = (min(pair) for pair in zip(_parts(first), _parts(second), strict=True))
     return Loss(None, main, delta) if first.rho is not None else Loss(main, None, delta)

@@ -28,7 +28,7 @@ class Event:
     >>> event.encode()
     '{"kind":"discrete-laplace","parameters":{"dimension":"3","l1_sensitivity":"2","scale":"4"},"version":1}'
     >>> print(price(event))
-    epsilon 1/2
+    epsilon 0.5
     """
 
     kind: str
@@ -121,7 +121,7 @@ def price(event: Event) -> Loss:
     (UnknownEvent); a parameter out of its range (ArgumentError).
 
     >>> print(price(Event("smooth-cauchy", {"a": "1/4", "beta": "1/4"})))
-    epsilon 1/2
+    epsilon 0.5
     """
     rule = _rule(event)
     values = {name: read(event.parameters[name], name) for name, read in rule.parameters.items()}

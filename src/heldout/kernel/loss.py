@@ -61,6 +61,16 @@ def show(number: Fraction | int) -> str:
     return str(Fraction(number))
 
 
+def decimal(number: Fraction) -> str:
+    """Return an exact number as people write it: a short decimal if it has one, else a fraction.
+
+    >>> decimal(Fraction(37, 500)), decimal(Fraction(1, 3))
+    ('0.074', '1/3')
+    """
+    short = f"{float(number):.6g}" if number < 10**6 else str(number)
+    return short if "e" not in short and Fraction(short) == number else str(number)
+
+
 @lru_cache(maxsize=1024)
 def stored(text: str) -> Fraction:
     """Read back what `show` wrote, and nothing else: a ledger has one spelling of each number."""
@@ -145,8 +155,10 @@ class _Amount:
         return "approximate" if self.delta else "pure"
 
     def __str__(self) -> str:
-        main = f"rho {show(self.rho)}" if self.rho is not None else f"epsilon {self.epsilon}"
-        return f"{main}, delta {show(self.delta)}" if self.delta else main
+        name, number = ("epsilon", self.epsilon) if self.rho is None else ("rho", self.rho)
+        assert number is not None
+        main = f"{name} {decimal(number)}"
+        return f"{main}, delta {decimal(self.delta)}" if self.delta else main
 
     def __repr__(self) -> str:
         given = [(name, text) for name, text in self.as_dict().items() if text != "0"]
@@ -166,7 +178,7 @@ class Loss(_Amount):
     """The price of a release, or what was spent.
 
     >>> str(Loss.pure("0.5")), str(Loss.approximate(1, "1e-6")), str(Loss.zcdp("1/8"))
-    ('epsilon 1/2', 'epsilon 1, delta 1/1000000', 'rho 1/8')
+    ('epsilon 0.5', 'epsilon 1, delta 1/1000000', 'rho 0.125')
     """
 
     @classmethod
@@ -218,7 +230,7 @@ class Budget(_Amount):
     >>> Budget(3), Budget(rho="1/8", delta="1e-6")
     (Budget(epsilon='3'), Budget(rho='1/8', delta='1/1000000'))
     >>> print(Budget("1/2"))
-    epsilon 1/2
+    epsilon 0.5
     """
 
     def __init__(

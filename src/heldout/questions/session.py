@@ -114,7 +114,7 @@ class PrivateSession:
         >>> session = Session(Dataset(rows, label="y", score="p"), budget=Budget(3))
         >>> answer = session.confusion(epsilon="1/2")
         >>> [(each.asked, str(each.loss)) for each in session.history()]
-        [('confusion', 'epsilon 1/2')]
+        [('confusion', 'epsilon 0.5')]
         """
         return [Booking.of(entry) for entry in self._ledger.entries(self._account)]
 
@@ -285,7 +285,7 @@ class Session(PrivateSession):
     >>> 0.9 < answer.accuracy <= 1
     True
     >>> print(session.remaining)
-    epsilon 5/2
+    epsilon 2.5
     """
 
     holds = Dataset

@@ -607,12 +607,17 @@ def _still_open(which: sa.ColumnElement[bool]) -> sa.Update:
     return tokens.update().where(which, tokens.c.revoked.is_(None))
 
 
+OF_TOKEN: Final = (
+    sa.select(tokens, people.c.role, people.c.disabled, people.c.subject, people.c.factor)
+    .join_from(tokens, people, tokens.c.person == people.c.name)
+    .where(tokens.c.digest == sa.bindparam("secret"))
+)
+
+
 def of_token(service: Service, secret: str, *, kind: str) -> Person | None:
     """Return whose token it is, if it is one that still opens doors."""
-    about = (people.c.role, people.c.disabled, people.c.subject, people.c.factor)
-    query = sa.select(tokens, *about).join_from(tokens, people, tokens.c.person == people.c.name)
     with service.store.look() as connection:
-        row = connection.execute(query.where(tokens.c.digest == digest_of(secret))).first()
+        row = connection.execute(OF_TOKEN, {"secret": digest_of(secret)}).first()
     if row is None or row.kind != kind or row.revoked is not None:
         return None
     if row.expires <= now() or row.disabled is not None:

@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from starlette.concurrency import run_in_threadpool
@@ -249,10 +249,17 @@ def find(service: Service, person: Person, identity: str) -> sa.Row[Any]:
     """Return one of a person's own artefacts; of others nothing is known."""
     person.must_be("analyst")
     with service.store.look() as connection:
-        row = connection.execute(_own(person).where(artifacts.c.id == identity)).first()
+        row = connection.execute(FIND, {"by": person.name, "named": identity}).first()
     if row is None:
         raise Missing("There is no such artefact of yours.")
     return row
+
+
+FIND: Final = sa.select(artifacts).where(
+    artifacts.c.owner == sa.bindparam("by"),
+    artifacts.c.state.not_in(HIDDEN),
+    artifacts.c.id == sa.bindparam("named"),
+)
 
 
 def mine(service: Service, person: Person) -> list[Json]:

@@ -390,9 +390,18 @@ def names_source(connection: sa.Connection, source: Mapping[str, Any]) -> bool:
 # --- whoever may look ----------------------------------------------------------------------------
 
 
+FIND: Final = sa.select(datasets).where(datasets.c.name == sa.bindparam("named"))
+SHARE: Final = sa.select(grants).where(
+    grants.c.dataset == sa.bindparam("of"), grants.c.analyst == sa.bindparam("by")
+)
+GONE: Final = sa.select(people.c.name).where(
+    people.c.name == sa.bindparam("named"), people.c.disabled.is_not(None)
+)
+
+
 def find(service: Service, name: str) -> Registered:
     with service.store.look() as connection:
-        row = connection.execute(sa.select(datasets).where(datasets.c.name == name)).first()
+        row = connection.execute(FIND, {"named": name}).first()
     if row is None:
         raise Missing(NOT_SEEN.format(shown(name)))
     return Registered.of(row)
@@ -437,20 +446,27 @@ def seen(service: Service, person: Person, name: str) -> Registered:
 
 
 def share_of(service: Service, person: Person, name: str) -> Account:
-    """Return the account of an analyst's own share, if it may be used now."""
-    row = _share(service, name, person.name)
-    check_there(service, person.name)
+    """Return the account of an analyst's own share with its budget, if it may be used now."""
+    account = usable_share(service, person.name, find(service, name))
+    return Account(account.id, service.ledger.budget(account))
+
+
+def usable_share(service: Service, analyst: str, registered: Registered) -> Account:
+    """Return the account of an analyst's share, which may be used now; the ledger is not read.
+
+    Its budget is of the kind that the data set's is, in which everything is charged.
+    """
+    row = _share(service, registered.name, analyst)
+    check_there(service, analyst)
     if row.expires is not None and row.expires <= now():
         raise Forbidden("Your allowance has expired. Ask the custodian for another one.")
-    return Account(row.account, service.ledger.budget(Account(row.account, Budget(epsilon=1))))
+    return Account(row.account, registered.budget)
 
 
 def check_there(service: Service, person: str) -> None:
     """Refuse what waits for somebody who was disabled meanwhile."""
-    gone = sa.select(people.c.name).where(people.c.name == person)
-    with service.store.look() as connection:
-        if connection.execute(gone.where(people.c.disabled.is_not(None))).first():
-            raise Forbidden("An administrator disabled this person. Nothing was charged.")
+    if service.store.first(GONE, named=person) is not None:
+        raise Forbidden("An administrator disabled this person. Nothing was charged.")
 
 
 def allowance(service: Service, person: Person, registered: Registered) -> tuple[Json | None, str]:
@@ -502,9 +518,7 @@ def has_share(service: Service, name: str, analyst: str) -> bool:
 
 
 def _share(service: Service, name: str, analyst: str) -> sa.Row[Any]:
-    mine = (grants.c.dataset == name) & (grants.c.analyst == analyst)
-    with service.store.look() as connection:
-        row = connection.execute(sa.select(grants).where(mine)).first()
+    row: sa.Row[Any] | None = service.store.first(SHARE, of=name, by=analyst)
     if row is None or row.revoked is not None:
         raise Missing(NOT_SEEN.format(shown(name)))
     return row

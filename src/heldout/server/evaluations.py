@@ -21,9 +21,9 @@ from heldout.questions.answers import from_plain, plain
 from heldout.questions.base import Rival
 from heldout.server import artifacts, copies, fitting, jobs
 from heldout.server.accounts import Person
-from heldout.server.datasets import Registered, find, seen, share_of, visible
+from heldout.server.datasets import Registered, find, seen, usable_share, visible
 from heldout.server.parts import PARTS, Part
-from heldout.server.service import Conflict, Missing, Service, secret_in
+from heldout.server.service import Conflict, Missing, Service, note, secret_in
 from heldout.server.signing import answer_of, answer_page
 from heldout.server.storage import Json, boards, evaluations, new_id, now, scorings, submissions
 from heldout.server.storage import jobs as storage_jobs
@@ -323,8 +323,8 @@ def submit(
         old = _of_key(connection, person, key)
     if old is not None:
         return _same(old, digest)
-    registered = seen(service, person, dataset)
-    account = share_of(service, person, dataset)
+    registered = find(service, dataset)
+    account = usable_share(service, person.name, registered)
     copy = usable(service, person, artifact) if artifact and copies.needed(content) else None
     questions = parsed(copies.filled(service, registered, content, copy))
     compared = {name for question in questions for name in question.rivals}
@@ -374,15 +374,16 @@ def submit(
         if old is not None:  # the same key at the same time
             return _same(old, digest)
         jobs.check_jobs(service, connection, person.name)
-        connection.execute(evaluations.insert(), row)
+        new: sa.Row[Any] = connection.execute(INSERT, row).one()
         seconds = answer_tick(service, registered, stored)
         after = scored_before(service, connection, registered, brought)
-        jobs.enqueue(
-            connection, "evaluate", row["id"], owner=person.name, seconds=seconds, after=after
-        )
-        new = connection.execute(sa.select(evaluations).filter_by(id=row["id"])).one()
-    service.note(person.name, "evaluate", new.id)
+        job: Json = {"owner": person.name, "seconds": seconds, "after": after, "new": True}
+        jobs.enqueue(connection, "evaluate", new.id, **job)
+        note(connection, person.name, "evaluate", new.id)
     return new
+
+
+INSERT: Final = evaluations.insert().returning(evaluations)
 
 
 def usable(service: Service, person: Person, artifact: str) -> sa.Row[Any]:
@@ -402,11 +403,21 @@ def scored_before(
     """Return the job after which every model has scores, and a copy was looked at."""
     after = None
     for model in models:
+        place = {"artifact": model.id, "dataset": registered.name, "revision": registered.revision}
+        ready = connection.execute(READY, place).scalar()
+        if ready is not None and ready <= now():
+            continue  # the scores are there, and everybody may know
         if model.kind == copies.KIND:
             after = artifacts.quarantine(connection, model.id, owner=model.owner)
         else:
             after = scored_first(service, connection, model, registered, after)
     return after
+
+
+READY: Final = sa.select(scorings.c.visible).where(
+    *(scorings.c[name] == sa.bindparam(name) for name in ("artifact", "dataset", "revision")),
+    scorings.c.state == "ready",
+)
 
 
 def scored_first(
@@ -512,8 +523,12 @@ def is_visible(row: sa.Row[Any]) -> bool:
 
 
 def _of_key(connection: sa.Connection, person: Person, key: str) -> sa.Row[Any] | None:
-    mine = (evaluations.c.owner == person.name) & (evaluations.c.key == key)
-    return connection.execute(sa.select(evaluations).where(mine)).first()
+    return connection.execute(OF_KEY, {"by": person.name, "under": key}).first()
+
+
+OF_KEY: Final = sa.select(evaluations).where(
+    evaluations.c.owner == sa.bindparam("by"), evaluations.c.key == sa.bindparam("under")
+)
 
 
 def _same(row: sa.Row[Any], digest: str) -> sa.Row[Any]:
@@ -526,7 +541,24 @@ def find_one(service: Service, person: Person, identity: str) -> sa.Row[Any]:
     """Return an evaluation, for its owner or the custodian of its rows."""
     person.must_be("analyst", "custodian")
     with service.store.look() as connection:
-        row = connection.execute(sa.select(evaluations).where(evaluations.c.id == identity)).first()
+        row = connection.execute(ONE, {"named": identity}).first()
+    seen_row: sa.Row[Any] = _may_see(service, person, row)
+    return seen_row
+
+
+ONE: Final = sa.select(evaluations).where(evaluations.c.id == sa.bindparam("named"))
+GLANCE: Final = sa.select(evaluations.c.owner, evaluations.c.dataset, evaluations.c.visible).where(
+    evaluations.c.id == sa.bindparam("named")
+)
+
+
+def glance(service: Service, person: Person, identity: str) -> Any:
+    """Return when an evaluation may be seen, for whoever waits for it; without what it says."""
+    person.must_be("analyst", "custodian")
+    return _may_see(service, person, service.store.first(GLANCE, named=identity))
+
+
+def _may_see(service: Service, person: Person, row: Any) -> Any:
     if row is not None and (
         row.owner == person.name
         or (person.role == "custodian" and find(service, row.dataset).owner == person.name)
@@ -550,8 +582,11 @@ def history(service: Service, person: Person, dataset: str | None = None) -> lis
         return list(connection.execute(query).all())
 
 
-def public(service: Service, row: sa.Row[Any], *, answers: bool = True) -> Json:
-    """Return what its owner may know now. Until its tick has come a finished one still runs."""
+def public(service: Service, row: sa.Row[Any], *, answers: bool = True, new: bool = False) -> Json:
+    """Return what its owner may know now. Until its tick has come a finished one still runs.
+
+    When the answer of a `new` one appears is not known yet.
+    """
     done = is_visible(row)
     same = ("id", "owner", "dataset", "rival", "questions", "price", "created")
     shown_now: Json = {name: getattr(row, name) for name in same} | {
@@ -559,7 +594,7 @@ def public(service: Service, row: sa.Row[Any], *, answers: bool = True) -> Json:
         "state": row.state if done else "waiting",
         "words": row.words if done else "It waits for a worker, or for its tick.",
         "queue_place": 0 if done else _place(service, row),
-        "expected": None if done else expected(service, row),
+        "expected": None if done or new else expected(service, row),
         "finished": row.visible if done else None,
         "receipt": None,
         "answers": None,
@@ -584,12 +619,32 @@ def _place(service: Service, row: sa.Row[Any]) -> int:
 
     People take turns, so of everybody else at most one more than one's own that came before.
     """
-    waiting = sa.select(evaluations.c.owner, sa.func.count()).where(jobs.waits(evaluations))
-    others = waiting.where(evaluations.c.owner != row.owner).group_by(evaluations.c.owner)
-    before = waiting.where(evaluations.c.owner == row.owner, evaluations.c.created < row.created)
-    with service.store.read() as connection:
-        own = sum(int(row[1]) for row in connection.execute(before.group_by(evaluations.c.owner)))
-        return own + sum(min(int(row[1]), own + 1) for row in connection.execute(others))
+    values = {"by": row.owner, "made": row.created, "time": now()}
+    with service.store.look() as connection:
+        waiting = {who: int(count) for who, count in connection.execute(BEFORE, values)}
+    own = waiting.pop(row.owner, 0)
+    return own + sum(min(count, own + 1) for count in waiting.values())
+
+
+BEFORE: Final = (
+    sa.select(evaluations.c.owner, sa.func.count())
+    .where(
+        evaluations.c.visible.is_(None) | (evaluations.c.visible > sa.bindparam("time")),
+        (evaluations.c.owner != sa.bindparam("by"))
+        | (evaluations.c.created < sa.bindparam("made", type_=sa.Float(53))),
+    )
+    .group_by(evaluations.c.owner)
+)
+
+
+def _beginning() -> sa.Select[Any]:
+    job, first = storage_jobs.alias("job"), storage_jobs.alias("first")
+    query = sa.select(job.c.state, job.c.begun, first.c.state, first.c.begun)
+    query = query.join_from(job, first, job.c.after == first.c.id, isouter=True)
+    return query.where(job.c.kind == "evaluate", job.c.subject == sa.bindparam("named"))
+
+
+BEGUN: Final = _beginning()
 
 
 def expected(service: Service, row: sa.Row[Any]) -> float | None:
@@ -597,23 +652,15 @@ def expected(service: Service, row: sa.Row[Any]) -> float | None:
 
     By when a worker took it up, which is a tick, and by public figures.
     """
-    job, first = storage_jobs.alias("job"), storage_jobs.alias("first")
-    query = sa.select(job.c.state, job.c.begun, first.c.state, first.c.begun)
-    query = query.join_from(job, first, job.c.after == first.c.id, isouter=True)
-    with service.store.read() as connection:
-        mine = query.where(job.c.kind == "evaluate", job.c.subject == row.id)
-        known = connection.execute(mine).first()
-    registered = find(service, row.dataset)
-    tick = answer_tick(service, registered, row.questions)
+    known = service.store.first(BEGUN, named=row.id)
     if known is None:
         return None
     state, begun, before, scoring = known
-    if state == "running":
-        start = begun
-    elif before == "running":
-        start = scoring + scoring_tick(service, registered)
-    else:
+    if "running" not in (state, before):
         return None
+    registered = find(service, row.dataset)
+    start = begun if state == "running" else scoring + scoring_tick(service, registered)
+    tick = answer_tick(service, registered, row.questions)
     step = service.settings.tick
     return float(math.ceil((start + 2 * tick) / step) * step)
 

@@ -54,13 +54,15 @@ def enqueue(
     owner: str,
     seconds: float,
     after: int | None = None,
+    new: bool = False,
 ) -> int:
     """Add a job, unless it is there; it is begun once the job `after` is done and due.
 
+    One that is `new`, by the name of its subject, cannot be there.
     `seconds` is what it counts for in its owner's quota: a public figure, never a measurement.
     """
     same = sa.select(jobs.c.id, jobs.c.state).where(jobs.c.kind == kind, jobs.c.subject == subject)
-    known = connection.execute(same).first()
+    known = None if new else connection.execute(same).first()
     row = {
         "after": after,
         "state": "waiting",
@@ -113,9 +115,8 @@ def claim(store: Store, *, worker: str, lease: float, most_running: int = 1) -> 
     Of all people with such a job, the one who was served longest ago; of theirs, the oldest.
     """
     values = {"time": now(), "most_running": most_running}
-    with store.look() as connection:  # most looks find nothing, and need not wait for writers
-        if connection.execute(LOOK, values).first() is None:
-            return None
+    if store.first(LOOK, **values) is None:  # most find nothing, and need not wait for writers
+        return None
     mine = {"by": worker, "until": values["time"] + lease}
     with store.write() as connection:
         taken = connection.execute(TAKE, values | mine).first()
@@ -168,9 +169,7 @@ def check_jobs(service: Service, connection: sa.Connection, owner: str) -> None:
             "may have. Wait for them, or cancel some.",
             5,
         )
-    mine = sa.select(jobs.c.created, jobs.c.seconds)
-    mine = mine.where(jobs.c.owner == owner, jobs.c.created > now() - HOUR)
-    recent = connection.execute(mine.order_by(jobs.c.created)).all()
+    recent = connection.execute(RECENT, {"owner": owner, "since": now() - HOUR}).all()
     over = sum(row.seconds for row in recent) - settings.processor_seconds_per_hour
     if over < 0:
         return
@@ -196,17 +195,35 @@ def is_arriving(service: Service) -> sa.ColumnElement[bool]:
     )
 
 
+def _counting() -> sa.Select[Any]:
+    """Return the statement that counts a person's waiting jobs, built once."""
+    owner = sa.bindparam("owner", type_=sa.Text)
+    time, since = sa.bindparam("time", type_=FLOAT), sa.bindparam("since", type_=FLOAT)
+    arriving = (artifacts.c.state == "receiving") & (artifacts.c.created > since)
+    counts = [
+        sa.select(sa.func.count()).where(table.c.owner == owner, waiting).scalar_subquery()
+        for table, waiting in (
+            (evaluations, evaluations.c.visible.is_(None) | (evaluations.c.visible > time)),
+            (submissions, submissions.c.visible.is_(None) | (submissions.c.visible > time)),
+            (artifacts, (artifacts.c.state == "checking") | arriving),
+        )
+    ]
+    return sa.select(counts[0] + counts[1] + counts[2])
+
+
+COUNT: Final = _counting()
+RECENT: Final = (
+    sa.select(jobs.c.created, jobs.c.seconds)
+    .where(jobs.c.owner == sa.bindparam("owner"), jobs.c.created > sa.bindparam("since"))
+    .order_by(jobs.c.created)
+)
+
+
 def _waiting(service: Service, connection: sa.Connection, owner: str) -> int:
     """Return how many jobs of a person wait: uploads, evaluations, submissions."""
-    counted = (
-        sa.select(sa.func.count()).where(table.c.owner == owner, waiting)
-        for table, waiting in (
-            (evaluations, waits(evaluations)),
-            (submissions, waits(submissions)),
-            (artifacts, (artifacts.c.state == "checking") | is_arriving(service)),
-        )
-    )
-    return sum(int(connection.execute(query).scalar_one()) for query in counted)
+    since = now() - 2 * service.settings.upload_seconds
+    values = {"owner": owner, "time": now(), "since": since}
+    return int(connection.execute(COUNT, values).scalar_one())
 
 
 # --- room ----------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from typing import Final
 import sqlalchemy as sa
 
 from heldout.arguments import shown
-from heldout.drawing.words import amount
 from heldout.errors import ArgumentError
 from heldout.kernel import Loss
 from heldout.server.accounts import Person
@@ -79,7 +78,7 @@ def log_lines(service: Service, person: Person, chosen: Filter) -> list[Json]:
 
 
 def _price(price: Json | None) -> str | None:
-    return None if price is None else amount(Loss.from_dict(price))
+    return None if price is None else str(Loss.from_dict(price))
 
 
 def actions(service: Service) -> list[str]:

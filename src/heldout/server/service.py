@@ -26,6 +26,8 @@ from heldout.server.storage import Store, log, now
 from heldout.server.vault import Vault
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from heldout.server.metrics import Figures
 
 MOST_BUCKETS: Final = 50_000
@@ -256,6 +258,18 @@ def address_of(scope: Mapping[str, object]) -> str:
     return str(address)
 
 
+def note(
+    connection: "Connection", person: str | None, action: str, subject: str, status: int = 200
+) -> None:
+    """Write a line of the log, in the transaction of what it is about."""
+    who = None if person is None else visible(person)[:100]
+    row = {"time": now(), "person": who, "action": action, "subject": visible(subject)[:300]}
+    connection.execute(LINE, row | {"status": status})
+
+
+LINE: Final = log.insert()
+
+
 # --- what is open --------------------------------------------------------------------------------
 
 
@@ -318,10 +332,8 @@ class Service:
 
     def note(self, person: str | None, action: str, subject: str, status: int = 200) -> None:
         """Write down who did what, for the auditor; no private value, nor how long it took."""
-        who = None if person is None else visible(person)[:100]
-        row = {"time": now(), "person": who, "action": action, "subject": visible(subject)[:300]}
         with self.store.write() as connection:
-            connection.execute(log.insert(), row | {"status": status})
+            note(connection, person, action, subject, status)
 
     def close(self) -> None:
         if "store" in self.__dict__:

@@ -22,7 +22,6 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 from starlette.datastructures import FormData
 
 from heldout.drawing.page import environment
-from heldout.drawing.words import amount as amount_in_words
 from heldout.drawing.words import decimal
 from heldout.kernel import Loss
 from heldout.server.accounts import LIVES, Person, of_token
@@ -214,7 +213,7 @@ Order = Annotated[Sent, Depends(_custodian)]
 
 def price(amount: Loss | Mapping[str, str]) -> str:
     """Return an amount of privacy as people read it, from JSON or from a loss."""
-    return amount_in_words(Loss.from_dict(amount) if isinstance(amount, Mapping) else amount)
+    return str(Loss.from_dict(amount) if isinstance(amount, Mapping) else amount)
 
 
 def _number(amount: Mapping[str, str]) -> Fraction:

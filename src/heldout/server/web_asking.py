@@ -104,7 +104,7 @@ def evaluate(service: Serving, person: Caller, body: NewEvaluation, idempotency_
         content=body.questions,
         key=idempotency_key,
     )
-    return evaluations.public(service, row)
+    return evaluations.public(service, row, new=True)
 
 
 def _paid(  # noqa: PLR0917
@@ -123,7 +123,7 @@ def _paid(  # noqa: PLR0917
         key=key,
         most=agreed["loss"],
     )
-    return evaluations.public(service, row)
+    return evaluations.public(service, row, new=True)
 
 
 @api.get("/evaluations")
@@ -137,10 +137,14 @@ async def show_evaluation(
     service: Serving, person: Caller, identity: str, prefer: Wait = None
 ) -> Json:
     """Its state, its place in the queue, and its answer once it is there."""
-    row = await after_wait(  # one statement a look: everything else is worked out once
-        lambda: evaluations.find_one(service, person, identity), evaluations.is_visible, prefer
+    await after_wait(  # one small statement a look: everything else is worked out once
+        lambda: evaluations.glance(service, person, identity), evaluations.is_visible, prefer
     )
-    return await run_in_threadpool(evaluations.public, service, row)
+
+    def shown() -> Json:
+        return evaluations.public(service, evaluations.find_one(service, person, identity))
+
+    return await run_in_threadpool(shown)
 
 
 @api.delete("/evaluations/{identity}")

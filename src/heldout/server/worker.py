@@ -31,7 +31,6 @@ from heldout.questions.answers import plain
 from heldout.questions.boards import Board, BoardEnded
 from heldout.questions.session import PrivateSession
 from heldout.server import artifacts, books, copies, drafts, fitting, jobs, retention, rows, sources
-from heldout.server.accounts import Person
 from heldout.server.boards import Posted, find_board
 from heldout.server.datasets import (
     Registered,
@@ -39,7 +38,7 @@ from heldout.server.datasets import (
     declared_ranges,
     find,
     has_share,
-    share_of,
+    usable_share,
 )
 from heldout.server.evaluations import (
     UNPAID,
@@ -68,7 +67,7 @@ from heldout.server.storage import boards as board_table
 from heldout.server.vault import private_copies
 from heldout.server.workers import Signs
 
-SHORTEST, LONGEST = 0.01, 0.2
+SHORTEST, LONGEST = 0.01, 0.4
 """Seconds between two looks at an empty table of jobs."""
 PATIENCE: Final = 120.0
 """Seconds for which a drawn answer is kept in memory while a database is away."""
@@ -391,7 +390,7 @@ class Worker:
         registered = find(self.service, row.dataset)
         if registered.revision != row.revision:
             raise PrivacyError("The rows were refreshed meanwhile. Nothing was charged; ask again.")
-        share_of(self.service, Person(row.owner, "analyst", "", "", ()), row.dataset)
+        usable_share(self.service, row.owner, registered)
         books.check_receipt(self.service)
         copy = self._row(artifact_table, row.artifact) if copies.needed(row.questions) else None
         content = copies.filled(self.service, registered, row.questions, copy)

@@ -33,31 +33,31 @@ def composed(*parts: str) -> str:
 
 
 GOLDEN = {
-    LAPLACE: "epsilon 1/5",
-    GAUSSIAN: "rho 1/8",
-    EXPONENTIAL: "epsilon 1/4",
-    APPROXIMATE: "epsilon 1/2, delta 1/1000000",
+    LAPLACE: "epsilon 0.2",
+    GAUSSIAN: "rho 0.125",
+    EXPONENTIAL: "epsilon 0.25",
+    APPROXIMATE: "epsilon 0.5, delta 1/1000000",
     polynomial_tail("5"): "epsilon 1",
-    polynomial_tail("3/2"): "epsilon 5/8",
-    '{"kind":"smooth-cauchy","parameters":{"a":"1/3","beta":"1/6"},"version":1}': "epsilon 1/2",
-    '{"kind":"smooth-cauchy-2015","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
-    '{"kind":"piecewise-laplace","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
-    '{"kind":"disjoint-rows","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
-    '{"kind":"adaptive","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
-    '{"kind":"weighted-laplace","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
+    polynomial_tail("3/2"): "epsilon 0.625",
+    '{"kind":"smooth-cauchy","parameters":{"a":"1/3","beta":"1/6"},"version":1}': "epsilon 0.5",
+    '{"kind":"smooth-cauchy-2015","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 0.5",
+    '{"kind":"piecewise-laplace","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 0.5",
+    '{"kind":"disjoint-rows","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 0.5",
+    '{"kind":"adaptive","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 0.5",
+    '{"kind":"weighted-laplace","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 0.5",
     '{"kind":"noise-share","parameters":{"dimension":"4","honest":"3","l1_sensitivity":"2","scale":"8"},'
-    '"version":1}': "epsilon 1/4",
+    '"version":1}': "epsilon 0.25",
     '{"kind":"wishart-difference","parameters":{"scale":"4","size":"3","trace":"2"},"version":1}': (
-        "epsilon 1/4"
+        "epsilon 0.25"
     ),
     '{"kind":"covered","parameters":{"entry":"7"},"version":1}': "epsilon 0",
-    '{"kind":"sparse-vector","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
-    '{"kind":"objective-perturbation","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
-    '{"kind":"declared","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
-    composed(LAPLACE, EXPONENTIAL): "epsilon 9/20",
-    composed(LAPLACE, APPROXIMATE): "epsilon 7/10, delta 1/1000000",
-    composed(EXPONENTIAL, GAUSSIAN): "rho 5/32",
-    composed(composed(LAPLACE), LAPLACE): "epsilon 2/5",
+    '{"kind":"sparse-vector","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 0.5",
+    '{"kind":"objective-perturbation","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 0.5",
+    '{"kind":"declared","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 0.5",
+    composed(LAPLACE, EXPONENTIAL): "epsilon 0.45",
+    composed(LAPLACE, APPROXIMATE): "epsilon 0.7, delta 1/1000000",
+    composed(EXPONENTIAL, GAUSSIAN): "rho 0.15625",
+    composed(composed(LAPLACE), LAPLACE): "epsilon 0.4",
 }
 
 

@@ -264,7 +264,7 @@ def test_a_ledger_that_earlier_code_wrote_goes_on(path, event):
         )
         assert ledger.spent(rows) == Loss.pure("1/3")
         share = ledger.share("trial", "ana")
-        assert str(share.budget) == "epsilon 3/2"
+        assert str(share.budget) == "epsilon 1.5"
         assert ledger.share("trial", "ben") is None
         with pytest.raises(AlreadyBooked):
             ledger.book(share, event, request={"reference": "one"})

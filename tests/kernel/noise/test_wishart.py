@@ -62,7 +62,7 @@ def test_one_entry_has_laplace_noise_of_the_claimed_scale():
         return whole / mean**2
 
     assert math.log(density(1.0) / density(4.0)) == pytest.approx(0.5, rel=1e-6)
-    assert str(price(noise.event())) == "epsilon 1/2"
+    assert str(price(noise.event())) == "epsilon 0.5"
 
 
 @pytest.mark.chance(4e-8)

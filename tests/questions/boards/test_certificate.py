@@ -45,6 +45,7 @@ def test_the_certificate_of_shown_scores_has_room_for_noise_and_rounding() -> No
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.slow
 def test_attackers_stay_below_the_certificate_and_beat_an_exact_board(attack: str) -> None:
     runs = [attacked(attack, rows=2000, submissions=400, seed=each) for each in range(6)]
     exact, private, bound = (np.array(each) for each in zip(*runs, strict=True))

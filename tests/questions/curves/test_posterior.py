@@ -324,6 +324,7 @@ def test_a_curve_that_is_not_binormal_is_followed_when_there_are_rows_enough() -
 
 
 @pytest.mark.chance(1e-7)
+@pytest.mark.slow
 def test_the_curve_is_nearer_to_the_truth_than_a_quantile_tree() -> None:
     counts = counted(*binormal(2_000, seed=3))
     true, _ = true_curves(counts)
@@ -374,6 +375,7 @@ def test_a_difference_in_the_last_bits_changes_readings_in_the_last_bits() -> No
 
 
 @pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.slow
 def test_noise_intervals_of_readings_hold_whether_scores_are_tied_or_not(tied: bool) -> None:
     labels, scores = binormal(4_000, seed=9)
     scores = np.round(scores * 12) / 12 if tied else scores

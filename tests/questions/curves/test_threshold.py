@@ -54,6 +54,7 @@ def test_named_cells_are_right_up_to_their_noise() -> None:
 
 
 @pytest.mark.chance(1e-6)
+@pytest.mark.slow
 def test_between_the_edges_the_interval_holds_and_is_as_narrow_as_its_errors() -> None:
     door, labels, scores = asked(4_000, seed=2)
     errors, halves, held = [], [], []

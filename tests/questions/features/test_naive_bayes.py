@@ -195,12 +195,12 @@ def test_a_fit_is_booked_once_and_a_budget_that_is_gone_refuses_the_next(tmp_pat
     ledger = tmp_path / "ledger.sqlite"
     model = PrivateNaiveBayes(epsilon="1/2", ledger=ledger, budget=ho.Budget(epsilon="3/4"))
     model.fit(X, y)
-    assert str(model.release_.loss) == "epsilon 1/2"
+    assert str(model.release_.loss) == "epsilon 0.5"
     assert sum(Fraction(each) for each in model.split_.values()) == Fraction(1, 2)
     assert model.release_.receipt.sequence is not None
     with pytest.raises(BudgetExceeded):
         model.fit(X, y)
-    assert "epsilon 1/2" in str(model.release_)
+    assert "epsilon 0.5" in str(model.release_)
     assert model.release_.as_dict()["split"] == model.split_
 
 

@@ -40,6 +40,7 @@ def rows() -> tuple[Any, Any]:
 
 
 def test_an_estimator_sees_the_bounded_rows_and_the_selected_features_alone() -> None:
+    """`TrainingTable` claims no sensitivity: what it hands over is what the estimator pays for."""
     X, y = rows()
     model = PrivatePipeline(
         classifier=Noted(), select="permute-and-flip", k=1, epsilon="100", features_per_row=2

@@ -74,7 +74,7 @@ def test_a_selection_charges_its_epsilon_and_says_so(method, tmp_path) -> None:
     assert said["parameters"]["method"] == method
     assert said["loss"]["epsilon"] == "1/2"
     assert len(said["features"]) == len(found) == len(found.indices)
-    assert "epsilon 1/2" in str(found)
+    assert "epsilon 0.5" in str(found)
     assert "replace-one" in str(found)
     assert "<table>" in found._repr_html_()
     if method in ("noisy-counts", "cluster", "score-perturbation"):

@@ -136,7 +136,7 @@ def test_both_answers_cost_epsilon_once_and_the_ledger_says_so(tmp_path):
         truth, noisy, epsilon="1/2", ledger=ledger, budget=Budget(epsilon=1)
     )
     assert price(release._drawn.request.event()) == release.loss == Loss.pure(Fraction(1, 2))
-    assert str(release.receipt.charge) == "epsilon 1/2"
+    assert str(release.receipt.charge) == "epsilon 0.5"
     private_separability(truth, noisy, epsilon="1/2", ledger=ledger)
     with pytest.raises(BudgetExceeded):
         private_separability(truth, noisy, epsilon="1/2", ledger=ledger)

@@ -27,7 +27,7 @@ class DeclaredFit(Primitive):
 
     >>> from heldout.kernel import price
     >>> str(price(DeclaredFit(Fraction(1, 2), print).event()))
-    'epsilon 1/2'
+    'epsilon 0.5'
     """
 
     rule = ("declared", "epsilon")

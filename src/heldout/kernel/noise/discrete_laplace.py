@@ -35,7 +35,7 @@ class DiscreteLaplace(Primitive):
     >>> DiscreteLaplace.for_epsilon(Fraction(1, 2), l1_sensitivity=2, dimension=4).scale
     Fraction(4, 1)
     >>> print(price(DiscreteLaplace(scale=Fraction(4), l1_sensitivity=2, dimension=4).event()))
-    epsilon 1/2
+    epsilon 0.5
     """
 
     rule = ("discrete-laplace", "l1_sensitivity", "scale", "dimension")
@@ -127,7 +127,7 @@ class NoiseShare:
     >>> share.sample(Sealed([1, 2, 3])), len(handed[0])
     (3, 3)
     >>> print(price(share.event()))
-    epsilon 1/2
+    epsilon 0.5
     """
 
     scale: Fraction

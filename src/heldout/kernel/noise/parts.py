@@ -49,7 +49,7 @@ class SummedParts:
     >>> from heldout.kernel import price
     >>> parts = SummedParts(epsilon=Fraction(1, 2), parts=20, most=100, entries=2)
     >>> parts.noise.scale, str(price(parts.event()))
-    (Fraction(800, 1), 'epsilon 1/2')
+    (Fraction(800, 1), 'epsilon 0.5')
     """
 
     epsilon: Fraction

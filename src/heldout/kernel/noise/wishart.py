@@ -42,7 +42,7 @@ class WishartDifference(Primitive):
     >>> from heldout.kernel import price
     >>> noise = WishartDifference.for_epsilon(Fraction(1, 2), trace=6, size=3)
     >>> noise.scale, str(price(noise.event()))
-    (Fraction(6, 1), 'epsilon 1/2')
+    (Fraction(6, 1), 'epsilon 0.5')
     """
 
     rule = ("wishart-difference", "trace", "scale", "size")

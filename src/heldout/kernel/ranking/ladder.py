@@ -260,7 +260,7 @@ class PiecewiseLaplace(Primitive):
     >>> local = AreaSensitivity(protection=Protection(neighbours="replace-one"))
     >>> noise = PiecewiseLaplace(epsilon=Fraction(1, 2), local=local, top=2**11)
     >>> print(price(noise.event()))
-    epsilon 1/2
+    epsilon 0.5
     """
 
     rule = ("piecewise-laplace", "epsilon")

@@ -246,7 +246,7 @@ class RankingMechanism:
     ...     metric="auc", epsilon=Fraction(1, 2), rows=2000,
     ...     protection=Protection(neighbours="replace-one"))
     >>> print(price(mechanism.event()))
-    epsilon 1/2
+    epsilon 0.5
     """
 
     metric: str

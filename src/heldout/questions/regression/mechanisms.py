@@ -351,7 +351,7 @@ class CumulativeCounts:
 
     >>> from heldout.kernel import price
     >>> print(price(CumulativeCounts(cells=64, epsilon=Fraction(1, 2), moved=2).event()))
-    epsilon 1/2
+    epsilon 0.5
     """
 
     cells: int

@@ -38,7 +38,7 @@ METRICS_PARTS: Final = {"errors": 2, "quantiles": 1}
 """Parts of the price of error measures. Since 2026-11-16; measured by accuracy."""
 PARTS_WITH_OUTCOME: Final = {"errors": 4, "centre": 1, "outcome": 3, "quantiles": 2}
 """Where R squared is wanted. Chosen 2026-11-16 on normal, skewed and uniform outcomes at 1,000
-rows, epsilon 1/2; the mean needs little, as an error of it enters R squared only squared."""
+rows, epsilon 0.5; the mean needs little, as an error of it enters R squared only squared."""
 FEW_VISIBLE: Final = 2000
 """Rows times epsilon: with fewer, and if only some measures are wanted, the fourth powers of errors
 are not summed. Chosen 2026-11-18 by arithmetic: with a bound of five deviations the noise of a mean
@@ -136,4 +136,4 @@ TAIL_PLACE, TAIL_DOUBT = 1 / 4, 1 / 8
 """Where rows a little beyond the bounds stand within their cell, as a share of it, and how far they
 may be off on average. Chosen 2026-11-18, of doubts of 1/4, 1/8 and 1/16, on 840 plots without a
 fault and skewed, fanning or long-tailed residuals: no false alarm with any of them; a bend of .15
-at 5,000 rows and epsilon 1/2 was seen in .68, .80 and .80 (.15 before, .93 if no cut is feared)."""
+at 5,000 rows and epsilon 0.5 was seen in .68, .80 and .80 (.15 before, .93 if no cut is feared)."""
