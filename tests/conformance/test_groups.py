@@ -27,6 +27,8 @@ from heldout.kernel.ranking.statistic import (
     METRICS,
     RankedGroups,
     RankedRows,
+    RankedTable,
+    RankedWithTable,
     ScoreTable,
     ScoreTables,
 )
@@ -155,6 +157,26 @@ def test_a_row_moves_one_entry_of_its_own_groups_table(connection: Any) -> None:
         moved = found[after] - found[before]
         assert moved.sum() == np.abs(moved).sum() == 1
         assert moved[KINDS[kind][0]].sum() == 1
+
+
+def test_a_ranking_with_its_table_is_the_ranking_and_the_table(connection: Any) -> None:
+    """RankedWithTable and GroupsWithTables: whatever holds of the two holds of both together."""
+    table = ScoreTable((0, 1), cells=4)
+    one = RankedWithTable(RankedRows("auc"), table)
+    both = answers(connection, one.of_groups(GROUPS))
+    ranked = answers(connection, RankedGroups("auc", GROUPS))
+    tables = answers(connection, ScoreTables(table, GROUPS))
+    for pairs, rankings, counts in zip(both, ranked, tables, strict=True):
+        assert [pair.ranking for pair in pairs] == rankings
+        assert [pair.table.tolist() for pair in pairs] == [count.tolist() for count in counts]
+    whole = [
+        answers(connection, statistic)
+        for statistic in (one, RankedWithTable(RankedTable("auc", table), table))
+    ]
+    expected = answers(connection, RankedRows("auc")), answers(connection, table)
+    for exact, on_grid, ranking, count in zip(*whole, *expected, strict=True):
+        assert exact.ranking == ranking
+        assert exact.table.tolist() == on_grid.table.tolist() == count.tolist()
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=str)

@@ -287,7 +287,7 @@ class RankingMechanism:
         if self.two_looks:
             return _FIRST_SHARE
         guess = guessed_rung(self.local, rows=self.rows, smaller_class=self.smaller_class)
-        return self._deserved(guess * self.local.protection.rows_per_unit)
+        return self.deserved(guess * self.local.protection.rows_per_unit)
 
     @cached_property
     def first_look(self) -> DiscreteLaplace | None:
@@ -300,7 +300,7 @@ class RankingMechanism:
         positives, *rest = first_counts
         negatives = rest[0] if rest else (self.rows or 0) - positives
         size = self.local.rung_size(positives=positives, negatives=negatives)
-        return self._deserved(int(size))
+        return self.deserved(int(size))
 
     def second_look(self, first_counts: tuple[int, ...]) -> DiscreteLaplace | None:
         return self._look(self.second_share(first_counts))
@@ -315,7 +315,8 @@ class RankingMechanism:
         both = (positives, negatives)
         return self.law_after(both[: 1 if self.protection.row_count_is_public else 2])
 
-    def _deserved(self, size: int) -> Fraction:
+    def deserved(self, size: int) -> Fraction:
+        """Return the share of epsilon that a look at a class of this size deserves."""
         wanted = ranking_metric(self.metric).scales * self._moved / (max(size, 1) * self.epsilon)
         return next((share for share in _SHARES if share >= wanted), _SHARES[-1])
 

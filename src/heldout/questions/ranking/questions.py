@@ -11,6 +11,7 @@ import numpy as np
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
+from heldout.intervals.readings import grid_point
 from heldout.kernel.door import Drawn, Request, Staged
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.ranking.mechanism import METHODS, RankingDraw
@@ -19,6 +20,7 @@ from heldout.kernel.ranking.statistic import (
     NEGATIVES_FIRST,
     RankedRows,
     RankedTable,
+    RankedWithTable,
     ScoreTable,
     TiedPairs,
 )
@@ -34,6 +36,8 @@ from heldout.questions.base import (
     Section,
     Whole,
 )
+from heldout.questions.curves.methods.heldout import TableWithArea
+from heldout.questions.curves.questions import Curves
 from heldout.questions.groups import Divisible
 from heldout.questions.quote import Guess, typical_sums
 from heldout.questions.ranking.paired import PAIRED, PairedDifference, PairedErrors, paired_request
@@ -44,6 +48,7 @@ from heldout.questions.ranking.release import (
     RankingStages,
     TiesRelease,
 )
+from heldout.questions.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 from heldout.questions.worst_cases import (
     HIGH,
     LOW,
@@ -102,20 +107,33 @@ def resolution_of(about: ScoredRows, scores: str | None = None) -> str:
     return "exact" if about.rows is None or about.rows <= LARGEST_EXACT else "grid"
 
 
+def _declared_points(about: ScoredRows) -> tuple[int, ...]:
+    """Return the grid points of declared scores."""
+    points = ScoreTable(score_range=about.score_range).points
+    places = {
+        grid_point(score, points=points, score_range=about.score_range)
+        for score in about.score_values
+    }
+    return tuple(sorted(places))
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Ranking(Question[R_co]):
     """One ranking metric, with noise whose parameters come from public facts alone."""
 
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
-    stores: ClassVar[tuple[type, ...]] = (RankingDraw,)
+    stores: ClassVar[tuple[type, ...]] = (RankingDraw, ValueOrTable)
     metric: ClassVar[str]
     alone: ClassVar[bool] = False
     """Whether the value is bought without tables and moments; so it is of one group."""
-    rules: ClassVar[int] = 3
+    adapts: ClassVar[bool] = False
+    """Whether counts by score may be drawn where a class is small."""
+    rules: ClassVar[int] = 4
     """Since 2, average precision has scikit-learn's rule of ties; since 3, what is spent beside the
-    value grows with rows and epsilon from nothing."""
-    known_rules: ClassVar[tuple[int, ...]] = (1, 2, 3)
-    reported_since: ClassVar[tuple[int, ...]] = (1, 3, 4)
+    value grows with rows and epsilon from nothing; since 4, that of comparisons does too, and areas
+    of small classes are read off counts by score."""
+    known_rules: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
+    reported_since: ClassVar[tuple[int, ...]] = (1, 3, 4, 5)
     method: Method = DEFAULT
     smaller_class: SmallerClass = None
 
@@ -136,10 +154,17 @@ class _Ranking(Question[R_co]):
         return resolution_of(about, getattr(self, "scores", None))
 
     def _statistic(self, about: ScoredRows) -> Statistic[Any]:
+        table = ScoreTable(score_range=about.score_range)
+        ranked: RankedRows | RankedTable = RankedRows(self._ranked)
         if self._resolution(about) == "grid":
-            table = ScoreTable(score_range=about.score_range)
-            return RankedTable(self._ranked, table, self._rival_range(about))
-        return RankedRows(self._ranked)
+            ranked = RankedTable(self._ranked, table, self._rival_range(about))
+        return RankedWithTable(ranked, table) if self._may_count else ranked
+
+    @property
+    def _may_count(self) -> bool:
+        """Return whether counts by score may be drawn where a class is small."""
+        default = self.method == DEFAULT and getattr(self, "delta", None) is None
+        return self.adapts and self.rules > 3 and default
 
     @property
     def _ranked(self) -> str:
@@ -174,7 +199,9 @@ class _Ranking(Question[R_co]):
             method=self.method,
             delta=getattr(self, "delta", None),
             alone=self.alone,
+            counts=_declared_points(about) if self._may_count else None,
             grows=self.rules > 2,
+            compared_grows=self.rules > 3,
         )
 
     def _asked(
@@ -187,7 +214,18 @@ class _Ranking(Question[R_co]):
         return self._asked(about)
 
     def typical(self, about: ScoredRows, guess: Guess) -> object:
-        return self._typical(self._stages(about).value, guess)
+        mechanism = self._stages(about).value
+        if not isinstance(mechanism, ValueOrCounts):
+            return self._typical(mechanism, guess)
+        first = guess.counts[: mechanism.dimension]
+        second = first if mechanism.looks_again(first) else ()
+        value = table = None
+        if mechanism.is_small(first, second):
+            counted = mechanism.counted(first, second)
+            table = Curves(epsilon=counted.epsilon).typical(about, guess)
+        else:
+            value = self._typical(mechanism.ranked(first, second), guess)
+        return ValueOrTable(mechanism, first, second, value, cast(TableWithArea, table))
 
     def _typical(self, mechanism: Any, guess: Guess) -> RankingDraw:
         counts = guess.counts[: 1 if mechanism.protection.row_count_is_public else 2]
@@ -227,6 +265,7 @@ class _Area(_Ranking[Area_co], Divisible[Area_co, ByGroup[Area_co]], Generic[Are
         str | None, OneOf(("exact", "grid")), "Rank exact scores, or cells of the public grid."
     ] = None
     reading: ClassVar[type[RankingRelease]] = RankingRelease
+    adapts: ClassVar[bool] = True
 
     @classmethod
     def pool(cls, sites: Sequence["Site"]) -> "Pooled":
@@ -283,22 +322,32 @@ class Auc(_Area[AucRelease]):
         few = (*pairs[1:4], pairs[-1])
         grouped = (*crossings(rows(*hundreds())), grouped_pair(pairs[3], "a", "b"))
         return (
-            WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),
+            WorstCase(pairs=pairs, read=_as_drawn, why=SMALL_CLASSES, both_doors=True),
+            WorstCase(
+                name="value",
+                pairs=pairs,
+                fields=_LARGE,
+                why=SMALL_CLASSES,
+                note="as if classes were large, so that the value is drawn",
+            ),
             WorstCase(
                 name="by-group",
                 pairs=grouped,
                 fields={"by": "g"},
+                read=_as_drawn,
                 note="a person's rows are in several groups",
             ),
             WorstCase(
                 name="of-persons",
                 pairs=worst_persons(),
+                fields=_LARGE,
                 why=SMALL_CLASSES,
                 note="two rows of one person",
             ),
             WorstCase(
                 name="mapped",
                 pairs=mapped_pairs(),
+                read=_as_drawn,
                 why=SMALL_CLASSES,
                 note="scores without a range, by score_map",
             ),
@@ -362,6 +411,10 @@ class AveragePrecision(_Area[RankingRelease]):
     def _ranked(self) -> str:
         return self.metric if self.ties == GROUPED and self.rules > 1 else NEGATIVES_FIRST
 
+    @property
+    def _may_count(self) -> bool:
+        return super()._may_count and self.ties == GROUPED
+
     def _parameters(self, about: ScoredRows) -> dict[str, Any]:
         named = super()._parameters(about)
         return named if self.rules == 1 else {**named, "ties": self.ties}
@@ -396,7 +449,14 @@ class AveragePrecision(_Area[RankingRelease]):
             ),
         )
         return (
-            WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),
+            WorstCase(pairs=pairs, read=_as_drawn, why=SMALL_CLASSES, both_doors=True),
+            WorstCase(
+                name="value",
+                pairs=pairs,
+                fields=_LARGE,
+                why=SMALL_CLASSES,
+                note="as if there were many positives, so that the value is drawn",
+            ),
             WorstCase(
                 name="negatives-first",
                 pairs=pairs[:2],
@@ -588,6 +648,36 @@ class GridTies(_Ranking[TiesRelease]):
 
     def _guessed(self, guess: Guess) -> float:
         return 0.0
+
+
+_LARGE: Final[Mapping[str, Any]] = {"smaller_class": 10**4}
+_PLACES: Final = np.array([0.25, 0.5, 0.75])
+
+
+def _as_drawn(pair: Pair, answer: Any) -> list[float]:
+    """Return what was drawn as so many numbers, whether that is values or counts by score."""
+    parts = answer.groups.values() if isinstance(answer, ByGroup) else [answer]
+    return [number for part in parts for number in _few_numbers(part)]
+
+
+def _few_numbers(release: RankingRelease) -> list[float]:
+    drawn = release._as_drawn
+    assert isinstance(drawn, ValueOrTable)
+    looks = [*drawn.first_counts, *(drawn.second_counts or drawn.first_counts)]
+    if drawn.table is None:
+        assert drawn.value is not None
+        own = drawn.value.second_counts or drawn.value.first_counts
+        counts = np.zeros((2, len(_PLACES) + 1))
+        numbers = [drawn.value.unclamped, float(own[0])]
+    else:
+        edges = drawn.table.edges / drawn.table.edges[-1]
+        above = (
+            np.append(np.cumsum(part[::-1])[::-1], 0)
+            for part in (drawn.table.negatives, drawn.table.positives)
+        )
+        counts = np.array([np.interp([0.0, *_PLACES], edges, part) for part in above])
+        numbers = [0.0, 0.0]
+    return [*map(float, looks), *numbers, *counts.ravel().tolist()]
 
 
 def worst_areas() -> tuple[Pair, ...]:
