@@ -259,7 +259,7 @@ class Belief:
         return cls(np.array([float(rung)]), np.array([1.0]), *weights)
 
 
-def _width(look: Look) -> float:
+def spread_of(look: Look) -> float:
     """Return the scale of one draw that is as wide."""
     return look.scale * math.sqrt(look.terms)
 
@@ -275,7 +275,7 @@ def believe_size(look: Look, *, rows_per_unit: int, most: int | None) -> Belief:
     The size also stands for the number of rows that sampling error goes by.
     """
     sizes, weights, none = _candidates([look], 0, most, ends=(0,))
-    weights = weights * (1 + CLASS_PRIOR * _width(look) / np.maximum(sizes, 0.5))
+    weights = weights * (1 + CLASS_PRIOR * spread_of(look) / np.maximum(sizes, 0.5))
     weights = weights / weights.sum()
     rungs, rung_weights = _condensed(sizes / rows_per_unit, weights, _NODES)
     per_row = float((weights / np.maximum(sizes, 1.0)).sum())
@@ -297,7 +297,7 @@ def belief_if_shown(
     as a class of that count does, because the tail of Laplace noise has no memory.
     """
     looks = _looks(draw, others)
-    sharpest = min(looks, key=_width)
+    sharpest = min(looks, key=spread_of)
     which = int(np.argmin(sharpest.counts)) if len(sharpest.counts) > 1 else 0
     rows, count = draw.mechanism.rows, sharpest.counts[which]
     turned = len(sharpest.counts) == 1 and draw.mechanism.metric != "average-precision"
@@ -317,7 +317,7 @@ def belief_if_shown(
     least = halved(shown_at, float(count), none, steps=7)[0]
 
     def given_shown(true: Floats) -> Floats:
-        over = (true - least) / _width(sharpest) * (-1 if above else 1)
+        over = (true - least) / spread_of(sharpest) * (-1 if above else 1)
         hidden = np.exp(-np.abs(over)) / 2
         chance: Floats = np.where(over >= 0, 1 - hidden, hidden)
         return chance
@@ -340,7 +340,7 @@ def _belief_after(
     mechanism = draw.mechanism
     if not looks:
         return None
-    scale = min(_width(look) for look in looks)
+    scale = min(spread_of(look) for look in looks)
     if len(looks[0].counts) == 1:
         rows = mechanism.rows or 0
         positives, weights, none = _candidates(looks, 0, rows, ends=(0, rows))
@@ -372,8 +372,8 @@ def _candidates(
     looks: Sequence[Look], which: int, most: int | None, *, ends: tuple[int, ...]
 ) -> tuple[Any, Any, float]:
     """True counts that could have given the noisy ones, their likelihoods, and that of the ends."""
-    sharpest = min(looks, key=_width)  # says where to search
-    noisy, scale = sharpest.counts[which], _width(sharpest)
+    sharpest = min(looks, key=spread_of)  # says where to search
+    noisy, scale = sharpest.counts[which], spread_of(sharpest)
     spacing = max(scale * _SPACING, 0.25)
     centre = float(max(noisy, 0) if most is None else min(max(noisy, 0), most))
     low = max(0.0, centre - _REACH * scale)
