@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # at run time a family is loaded when one of its questions is
     from heldout.questions.linear.questions import *  # noqa: F403
     from heldout.questions.lists import *  # noqa: F403
     from heldout.questions.pass_at_k import *  # noqa: F403
+    from heldout.questions.prediction_errors import *  # noqa: F403
     from heldout.questions.ranking.questions import *  # noqa: F403
     from heldout.questions.regression.questions import *  # noqa: F403
     from heldout.questions.report.questions import *  # noqa: F403

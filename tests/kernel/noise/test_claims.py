@@ -27,6 +27,7 @@ from heldout.kernel.noise.selection import (
     Prepaid,
     SparseVector,
 )
+from heldout.kernel.noise.tied import TiedLaplace
 from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.ranking.concordance import ConcordanceMechanism
 from heldout.kernel.ranking.ladder import (
@@ -54,6 +55,7 @@ from heldout.questions.thresholds import COUNT_SHARE, CutMechanism, QuantileChoi
 
 ROWS = Protection(neighbours="replace-one")
 ADDED = Protection(neighbours="add-remove")
+LABELS = Protection(neighbours="label")
 AREA = AreaSensitivity(protection=ROWS)
 THIRD = F(1, 3)
 CURVE = {"protection": ROWS, "rows": 500, "points": 65}
@@ -61,6 +63,8 @@ CURVE = {"protection": ROWS, "rows": 500, "points": 65}
 # The numbers are those of the contracts, worked out by hand.
 CLAIMS: list[tuple[Any, Loss]] = [
     (DiscreteLaplace(scale=F(8), l1_sensitivity=2, dimension=4), Loss.pure(F(1, 4))),
+    (TiedLaplace(scale=F(8), l1_sensitivity=2, dimension=4, cells=2), Loss.pure(F(1, 4))),
+    (method("heldout", epsilon=THIRD, **CURVE | {"protection": LABELS}), Loss.pure(THIRD)),
     (DiscreteLaplace.for_epsilon(THIRD, l1_sensitivity=5, dimension=9), Loss.pure(THIRD)),
     (SummedParts(epsilon=THIRD, parts=9, most=70, entries=2), Loss.pure(THIRD)),
     (WishartDifference.for_epsilon(THIRD, trace=7, size=3), Loss.pure(THIRD)),

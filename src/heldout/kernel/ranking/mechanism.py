@@ -230,7 +230,7 @@ class RankingMechanism:
     Claim:       pure DP, epsilon (and delta for the one method that has it).
                                                                        [claim: ranking-release]
     Neighbours:  the protection's.
-    Sensitivity: counts: one row with a public row count, else as many as may leave and arrive;
+    Sensitivity: counts: k positives with a public row count, else as many as may leave and arrive;
                  value: the noise law's own.
     Numerics:    exact.
     Refuses:     an unknown metric or method; a share outside [0, 1).
@@ -261,7 +261,7 @@ class RankingMechanism:
     def __post_init__(self) -> None:
         OneOf(METHODS, "Leave it out for the most accurate.")(self.method, "method")
         if self.protection.row_count_is_public and self.rows is None:
-            raise ArgumentError("Pass rows=: under replace-one neighbours their number is public.")
+            raise ArgumentError("Pass rows=: their number is public under these neighbours.")
         if self.share is not None and not 0 <= self.share < 1:
             raise ArgumentError(
                 f"share must be at least 0 and below 1, got {self.share}. Leave it out."
@@ -322,8 +322,9 @@ class RankingMechanism:
 
     @property
     def _moved(self) -> int:
-        """With a public row count only the positives are counted, and one row changes them by 1."""
-        return 1 if self.protection.row_count_is_public else self.protection.rows_moved
+        """With a public row count only the positives are counted, and a row changes them by 1."""
+        public = self.protection.row_count_is_public
+        return self.protection.rows_per_unit if public else self.protection.rows_moved
 
     def _look(self, share: Fraction) -> DiscreteLaplace | None:
         if share == 0:

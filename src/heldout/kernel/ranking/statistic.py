@@ -12,7 +12,7 @@ from heldout.arrays import Floats, Ints
 from heldout.data.scores import CELLS, MANY_ROWS, grid_body
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
-from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.neighbours import Protection
 from heldout.kernel.ranking.sensitivity import (
     AreaSensitivity,
     PrecisionSensitivity,
@@ -97,6 +97,19 @@ METRICS: Final = {
             published_bound=AreaSensitivity,
             scales=11,
             shares=(Fraction(1, 20), Fraction(1, 10)),
+            least_visible=500,
+            compares=True,
+        ),
+        RankingMetric(
+            name="average-precision-difference",
+            words="difference",
+            claim="ap-difference",
+            of_rows=average_precision,
+            of_table=average_precision_of_table,
+            bound=PrecisionSensitivity,
+            published_bound=PublishedPrecisionSensitivity,
+            scales=9,
+            shares=(Fraction(0), Fraction(0)),
             least_visible=500,
             compares=True,
         ),
@@ -288,7 +301,8 @@ class RankedRows(_Ranked):
     Sensitivity: by rung, see `kernel.ranking.sensitivity`.
     Numerics:    exact: scores are only compared.
     Refuses:     a metric it does not know.
-    Reference:   proofs/auc-sensitivity.md, proofs/ap-sensitivity.md, proofs/auc-difference.md.
+    Reference:   proofs/auc-sensitivity.md, proofs/ap-sensitivity.md, proofs/auc-difference.md,
+                 proofs/ap-difference.md.
     Cost:        one scan, one sort a class, O(rows) memory.
     """
 
@@ -589,8 +603,7 @@ class InfluenceMoments(Statistic[Ints]):
         return np.ma.array(places, mask=np.ma.getmaskarray(points))
 
     def sensitivity(self, protection: Protection) -> int:
-        replaced = protection.neighbours is Neighbours.REPLACE_ONE
-        more = STEPS // (4 * SQUARES) if replaced else 0
+        more = STEPS // (4 * SQUARES) if protection.both_ways else 0
         return protection.rows_per_unit * ((SQUARES + 1) * STEPS + more)
 
     @classmethod

@@ -254,6 +254,13 @@ class Posterior:
                 return area_of, weights[0], weights[1]
 
             return of_sum
+        assert isinstance(area, RankingDraw)
+        return self._area_of_pairs(area)
+
+    def _area_of_pairs(
+        self, area: RankingDraw
+    ) -> Callable[[Floats, Floats], tuple[Floats, Floats, Floats]]:
+        """Return the same where the area was drawn by itself."""
         scale = _drawn_scale(area, self)
 
         def of_pairs(negatives: Floats, positives: Floats) -> tuple[Floats, Floats, Floats]:
@@ -352,9 +359,7 @@ class Posterior:
         _, trend, smooth = self._prior
         counts, scales = np.maximum(self.counts, 0.0), self.scales
         odds = np.clip(np.log((counts[1] + scales[1]) / (counts[0] + scales[0])), -6, 6)
-        here = np.concatenate([np.log(MASS * self.cells * self.shares + 1e-3), odds])
-        if self.table.rows is None:
-            here = np.append(here, 0.0)
+        here = self._start(odds)
         points, curvatures, precisions, evidence = [], [], [], []
         for bend, chance in BENDS:
             covariance = trend + bend**2 * smooth
@@ -370,6 +375,11 @@ class Posterior:
         weights = np.exp(np.array(evidence) - max(evidence))
         best = int(np.argmax(weights))
         return points[best], curvatures[best], np.stack(precisions), weights / weights.sum()
+
+    def _start(self, odds: Floats) -> Floats:
+        """Return the first point: the masses, the log odds, and the number of rows."""
+        here = np.concatenate([np.log(MASS * self.cells * self.shares + 1e-3), odds])
+        return np.append(here, 0.0) if self.table.rows is None else here
 
     def _descended(self, here: Floats, precision: Floats) -> Floats:
         damping = 1e-2
@@ -659,6 +669,7 @@ class Posterior:
         if isinstance(area, AreaBySum):
             summed: Floats = rows.negatives @ self.weights[0] + rows.positives @ self.weights[1]
             return summed - area.noisy / self.area_scale
+        assert isinstance(area, RankingDraw)
         false, true = rows.rates
         areas = (np.diff(false, axis=1) * (true[:, 1:] + true[:, :-1])).sum(axis=1) / 2
         result: Floats = (areas - area.unclamped) / _drawn_scale(area, self)

@@ -18,7 +18,12 @@ from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.kernel.statistic import Sealed
 from heldout.questions.base import Choice, Numbers, OneOf, Plain, Question, Section
 from heldout.questions.curves.bands import uniform
-from heldout.questions.curves.methods.heldout import AreaBySum, Placements, TableWithArea
+from heldout.questions.curves.methods.heldout import (
+    AreaBySum,
+    Placements,
+    RankSum,
+    TableWithArea,
+)
 from heldout.questions.curves.methods.registry import METHODS, CurveMethod
 from heldout.questions.curves.methods.registry import method as curve_method
 from heldout.questions.curves.release import CurvesByGroup, CurvesRelease
@@ -83,6 +88,7 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         NoisyTable,
         TableWithArea,
         AreaBySum,
+        RankSum,
         ClassCounts,
         Placements,
     )

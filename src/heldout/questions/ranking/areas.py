@@ -259,11 +259,6 @@ class Belief:
         return cls(np.array([float(rung)]), np.array([1.0]), *weights)
 
 
-def spread_of(look: Look) -> float:
-    """Return the scale of one draw that is as wide."""
-    return look.scale * math.sqrt(look.terms)
-
-
 def _log_likelihood(look: Look, true: Floats, which: int) -> Floats:
     distance = np.abs(true - look.counts[which]) / look.scale
     return -distance if look.terms == 1 else np.log1p(distance) - distance
@@ -275,7 +270,7 @@ def believe_size(look: Look, *, rows_per_unit: int, most: int | None) -> Belief:
     The size also stands for the number of rows that sampling error goes by.
     """
     sizes, weights, none = _candidates([look], 0, most, ends=(0,))
-    weights = weights * (1 + CLASS_PRIOR * spread_of(look) / np.maximum(sizes, 0.5))
+    weights = weights * (1 + CLASS_PRIOR * look.spread / np.maximum(sizes, 0.5))
     weights = weights / weights.sum()
     rungs, rung_weights = _condensed(sizes / rows_per_unit, weights, _NODES)
     per_row = float((weights / np.maximum(sizes, 1.0)).sum())
@@ -297,10 +292,10 @@ def belief_if_shown(
     as a class of that count does, because the tail of Laplace noise has no memory.
     """
     looks = _looks(draw, others)
-    sharpest = min(looks, key=spread_of)
+    sharpest = min(looks, key=lambda look: look.spread)
     which = int(np.argmin(sharpest.counts)) if len(sharpest.counts) > 1 else 0
     rows, count = draw.mechanism.rows, sharpest.counts[which]
-    turned = len(sharpest.counts) == 1 and draw.mechanism.metric != "average-precision"
+    turned = len(sharpest.counts) == 1 and not draw.mechanism.metric.startswith("average-precision")
     above = turned and rows is not None and count > rows / 2
 
     def with_count(count: float) -> list[Look]:
@@ -317,7 +312,7 @@ def belief_if_shown(
     least = halved(shown_at, float(count), none, steps=7)[0]
 
     def given_shown(true: Floats) -> Floats:
-        over = (true - least) / spread_of(sharpest) * (-1 if above else 1)
+        over = (true - least) / sharpest.spread * (-1 if above else 1)
         hidden = np.exp(-np.abs(over)) / 2
         chance: Floats = np.where(over >= 0, 1 - hidden, hidden)
         return chance
@@ -340,7 +335,7 @@ def _belief_after(
     mechanism = draw.mechanism
     if not looks:
         return None
-    scale = min(spread_of(look) for look in looks)
+    scale = min(look.spread for look in looks)
     if len(looks[0].counts) == 1:
         rows = mechanism.rows or 0
         positives, weights, none = _candidates(looks, 0, rows, ends=(0, rows))
@@ -372,8 +367,8 @@ def _candidates(
     looks: Sequence[Look], which: int, most: int | None, *, ends: tuple[int, ...]
 ) -> tuple[Any, Any, float]:
     """True counts that could have given the noisy ones, their likelihoods, and that of the ends."""
-    sharpest = min(looks, key=spread_of)  # says where to search
-    noisy, scale = sharpest.counts[which], spread_of(sharpest)
+    sharpest = min(looks, key=lambda look: look.spread)  # says where to search
+    noisy, scale = sharpest.counts[which], sharpest.spread
     spacing = max(scale * _SPACING, 0.25)
     centre = float(max(noisy, 0) if most is None else min(max(noisy, 0), most))
     low = max(0.0, centre - _REACH * scale)
@@ -607,6 +602,12 @@ def difference_variance(theta: float, n: float, m: float) -> float:
     return (1 / n + 1 / m) / 24
 
 
+def precision_difference_variance(theta: float, n: float, m: float) -> float:
+    """Of half the difference of two average precisions, at most, if their correlation is not below
+    zero: half of the variance of one of 1/2. Models that agree have much less."""
+    return precision_variance(0.5, n, m) / 2
+
+
 def concordance_variance(theta: float, n: float, m: float) -> float:
     """Of concordance with n comparable pairs for each row but one, at most.
 
@@ -620,6 +621,7 @@ VARIANCES: Final[dict[str, Callable[[float, float, float], float]]] = {
     "auc": area_variance,
     "average-precision": precision_variance,
     "auc-difference": difference_variance,
+    "average-precision-difference": precision_difference_variance,
     "concordance": concordance_variance,
 }
 

@@ -469,11 +469,16 @@ class AveragePrecision(_Area[RankingRelease]):
         return guess.precision()
 
 
+AP: Final = "average-precision"
+RANKED: Final = {"auc": "auc-difference", AP: "average-precision-difference"}
+"""Measures of how rows are ranked, with the metric that is the difference of two of them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Compare(_Ranking[CompareRelease | PairedDifference]):
     """Is the model with this score better on the same rows? The difference of the two AUCs.
 
-    `measure` may be another one, compared row by row.
+    `measure` may be average precision, or another one that is compared row by row.
     """
 
     kind: ClassVar[str] = "compare"
@@ -486,7 +491,9 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
     metric: ClassVar[str] = "auc-difference"
     score: Annotated[str, Rival(), "The declared column with the other model's score."]
     measure: Annotated[
-        str, OneOf(("auc", *PAIRED)), "What the models are compared by; of errors, less is better."
+        str,
+        OneOf((*RANKED, *PAIRED)),
+        "What the models are compared by; of errors, less is better.",
     ] = "auc"
     threshold: Annotated[
         float, Number(), "For accuracy, recall and specificity: rows from here on are positive."
@@ -498,8 +505,16 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
     replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {},
         {"smaller_class": 5},
-        *({"measure": measure} for measure in PAIRED),
+        *({"measure": measure} for measure in (AP, *PAIRED)),
     )
+
+    @property
+    def _ranked(self) -> str:
+        return RANKED.get(self.measure, self.metric)
+
+    def _stages(self, about: ScoredRows) -> RankingStages:
+        # Tables and moments beside the value are those of areas.
+        return replace(super()._stages(about), metric=self._ranked, alone=self.measure == AP)
 
     @classmethod
     def pool(cls, sites: Sequence["Site"]) -> "Pooled":
@@ -530,7 +545,8 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
         paired = (
             WorstCase(name=measure, pairs=ends, fields={"measure": measure}) for measure in PAIRED
         )
-        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True), *paired)
+        precise = WorstCase(name=AP, pairs=pairs, fields={"measure": AP}, why=SMALL_CLASSES)
+        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True), precise, *paired)
 
     def _resolution(self, about: ScoredRows) -> str:
         return "grid" if about.remote else "exact"
@@ -551,14 +567,16 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
         about.check_rival(self.score)
         rival = self.score
         named = about.rival_parameters(rival)
+        if self.measure != "auc":
+            named |= {"measure": self.measure}
         return self._asked(about, lambda rows: rows.with_rival(rival), **named)
 
     def read(self, drawn: Drawn) -> CompareRelease | PairedDifference:
-        return CompareRelease(drawn) if self.measure == "auc" else PairedDifference(drawn)
+        return CompareRelease(drawn) if self.measure in RANKED else PairedDifference(drawn)
 
     def typical(self, about: ScoredRows, guess: Guess) -> object:
         """Return rows of which one in ten is right with one model alone, or a guess of areas."""
-        if self.measure == "auc":
+        if self.measure in RANKED:
             return super().typical(about, guess)
         request = self.request(about)
         statistic = request.statistic if isinstance(request, Request) else None

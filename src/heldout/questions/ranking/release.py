@@ -409,7 +409,7 @@ class AucRelease(RankingRelease):
 
 
 class CompareRelease(RankingRelease):
-    """The second model's AUC minus the first one's, on the same rows."""
+    """The second model's AUC or average precision minus the first one's, on the same rows."""
 
     _names: Mapping[str, str] = MappingProxyType({})
 
@@ -417,6 +417,10 @@ class CompareRelease(RankingRelease):
         other = copy.copy(self)
         other._names = names
         return other
+
+    @property
+    def _word(self) -> str:
+        return ranking_metric(str(self._drawn.request.parameters.get("measure", "auc"))).words
 
     def finding(self, level: float = 0.95) -> str:
         """Return which model ranks better, as far as the interval tells."""
@@ -435,7 +439,9 @@ class CompareRelease(RankingRelease):
         from heldout.drawing.pictures import interval_plot
 
         name = visible(f"{self.rival} minus {self.score}")
-        drawn = interval_plot({name: self.headline}, level=level, title="Difference in AUC", mark=0)
+        drawn = interval_plot(
+            {name: self.headline}, level=level, title=f"Difference in {self._word}", mark=0
+        )
         equal = "Upright line: no difference; to its right the model named first ranks better."
         return [replace(drawn, caption=f"{equal} {drawn.caption}")]
 
@@ -447,7 +453,7 @@ class CompareRelease(RankingRelease):
             low, high = interval
             return (2 * low - 1, 2 * high - 1)
 
-        name = visible(f"AUC of {self.rival} minus AUC of {self.score}")
+        name = visible(f"{self._word} of {self.rival} minus {self._word} of {self.score}")
         return {
             name: self._measure(
                 name,

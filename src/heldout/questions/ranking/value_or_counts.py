@@ -25,7 +25,6 @@ from heldout.kernel.ranking.statistic import RankingAndTable
 from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods import heldout
 from heldout.questions.curves.methods.heldout import HeldoutCurves, TableWithArea
-from heldout.questions.ranking.areas import spread_of
 
 __all__ = ["ValueOrCounts", "ValueOrTable"]
 
@@ -74,7 +73,7 @@ class ValueOrTable:
         """The released numbers as drawn."""
         names = ("positives", "negatives")
         looks = [
-            {**dict(zip(names, look.counts, strict=False)), "scale": spread_of(look)}
+            {**dict(zip(names, look.counts, strict=False)), "scale": look.spread}
             for look in self.looks
         ]
         drawn = self.table.as_dict() if self.table is not None else {}
@@ -178,7 +177,7 @@ class ValueOrCounts:
 
     def _counts(self, first: tuple[int, ...], second: tuple[int, ...]) -> Floats:
         looks = self.looks(first, second)
-        weights = np.array([spread_of(look) ** -2.0 for look in looks])
+        weights = np.array([look.spread**-2.0 for look in looks])
         result: Floats = weights @ np.array([look.counts for look in looks]) / weights.sum()
         return result
 

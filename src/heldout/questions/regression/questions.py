@@ -426,4 +426,5 @@ declare_rows(
     FittedRows,
     {"o": _NUMBER, "e": _NUMBER, "g": GROUP},
     partial(RegressionTable, observed="o", predicted="e", groups=GROUPS, name="made up"),
+    outcome=("o",),
 )
