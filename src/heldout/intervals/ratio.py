@@ -244,6 +244,10 @@ class Ratio:
         """Covers the ratio of the true counts of these rows; all of [0, 1] if there may be none."""
         if self.of_nothing:
             return (0.0, 1.0)
+        if not any((self.counts.spread.T @ self.numerator).tolist()) and not any(
+            (self.counts.spread.T @ self.denominator).tolist()
+        ):
+            return (self.value, self.value)  # both are public
         return _hull(self.survives_noise(level), centre=self.value)
 
     def interval(self, level: float) -> tuple[float, float]:
