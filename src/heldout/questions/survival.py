@@ -58,6 +58,8 @@ from heldout.questions.worst_cases import (
     declare_rows,
 )
 
+__all__ = ["ConcordanceIndex", "KaplanMeier", "LogRank", "SurvivalCalibration"]
+
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
     from heldout.pooling.answer import Pooled
