@@ -10,7 +10,7 @@ import numpy as np
 from heldout.arrays import Ints
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description, ScoredRows
-from heldout.data.sql import Columns, double
+from heldout.data.sql import Columns, count_passed
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.groups import ByGroup, DecisionsByGroup
@@ -25,6 +25,7 @@ from heldout.questions.groups import Divisible
 from heldout.questions.quote import Guess, typical_sums, weigh_counts
 from heldout.questions.worst_cases import (
     HIGH,
+    LABELS,
     LOW,
     REMOVE,
     REST,
@@ -98,9 +99,7 @@ class ThresholdCounts(Statistic[Ints]):
         return 2 * self.intervals * self.groups * (1 + self.weighted)
 
     def body(self) -> str:
-        above = [f"CAST(score >= {double(threshold)} AS INTEGER)" for threshold in self.thresholds]
-        interval = " + ".join(above) or "CAST(0 AS INTEGER)"
-        chosen = f"label, {interval} AS interval_number"
+        chosen = f"label, {count_passed('score', self.thresholds)} AS interval_number"
         rows = f"{counted(self.weighted)}\nFROM evaluated"
         if self.groups > 1:
             return f"SELECT member, {chosen}, {rows}\nGROUP BY 1, 2, 3"
@@ -219,6 +218,15 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
                 pairs=grouped,
                 fields={"by": "g"},
                 note="all cells of all groups jointly; a person's rows are in several",
+            ),
+            WorstCase(
+                name="labels",
+                pairs=(
+                    table_pair(
+                        "an outcome changes", [*REST, (0, HIGH)], [*REST, (1, HIGH)], **LABELS
+                    ),
+                ),
+                note="only outcomes are secret: positives have noise, negatives follow",
             ),
             WorstCase(
                 name="weighted",

@@ -66,10 +66,17 @@ class KnownRows(Posterior):
     def _start(self, odds: Floats) -> Floats:
         return odds
 
-    def _unpacked(self, points: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    @property
+    def _odds_of_point(self) -> slice:
+        return slice(0, self.cells)
+
+    def _unpacked(
+        self, points: Floats, fixed: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         rows = np.broadcast_to(self.totals, points.shape)
         shares = np.broadcast_to(self.shares, points.shape)
-        return points, points, shares, rows, 1 / (1 + np.exp(-np.clip(points, -30, 30)))
+        chance = 1 / (1 + np.exp(-np.clip(points, -30, 30)))
+        return points, points, shares, rows, np.where(np.isnan(fixed), chance, fixed)
 
     @cached_property
     def _area_of_cells(
@@ -83,9 +90,11 @@ class KnownRows(Posterior):
         weights, noisy = self._summed(self.weights * self.base), area.noisy / self.area_scale
         return lambda negatives, positives: (positives @ weights[1] - noisy, *weights)
 
-    def _cost(self, points: Floats, precision: Floats, trust: float = 1.0) -> tuple[Floats, Floats]:
+    def _cost(
+        self, points: Floats, precision: Floats, fixed: Floats, trust: float = 1.0
+    ) -> tuple[Floats, Floats]:
         sums, sum_counts, sum_scales = self._beside
-        _, odds, _, rows, chance = self._unpacked(points)
+        _, odds, _, rows, chance = self._unpacked(points, fixed)
         negatives, positives = rows * (1 - chance), rows * chance
         off = (positives - self.counts[1]) / self.scales[1]
         size = np.sqrt(off**2 + SOFTNESS**2)
@@ -107,9 +116,9 @@ class KnownRows(Posterior):
         cost = cost + (away * pulled).sum(axis=1) / 2
         return cost, rows * chance * (1 - chance) * slope + pulled
 
-    def _curvature(self, point: Floats, precision: Floats) -> Floats:
+    def _curvature(self, point: Floats, precision: Floats, fixed: Floats) -> Floats:
         sums, sum_counts, sum_scales = self._beside
-        _, _, _, rows, chance = self._unpacked(point)
+        _, _, _, rows, chance = self._unpacked(point, fixed)
         lead, positives = rows * chance * (1 - chance), rows * chance
         off = (positives - self.counts[1]) / self.scales[1]
         total = np.diag(lead**2 / np.sqrt(off**2 + _CURVED**2) / self.scales[1] ** 2)
@@ -126,13 +135,14 @@ class KnownRows(Posterior):
 
     # --- within the cells ------------------------------------------------------------------------
 
-    def _placed(self, points: Floats) -> _Placed:
+    def _placed(self, points: Floats, fixed: Floats) -> _Placed:
         """Outcomes by part: as many rows as it has, and of them positives as the odds go."""
         draws, cell = len(points), self.cell
-        _, _, _, rows, chance = self._unpacked(points)
-        positives = self._counted(np.stack([rows * (1 - chance), rows * chance]))[1]
+        _, odds, _, rows, chance = self._unpacked(points, fixed)
+        counts = self._counted(np.stack([rows * (1 - chance), rows * chance]))
+        positives = counts[1]
         mass = np.broadcast_to(self.base, (draws, len(cell)))
-        laws, above = self._within(mass, positives / np.maximum(rows, 1e-9))
+        laws, beyond = self._within(mass, counts, odds, np.zeros(rows.shape, dtype=bool))
         law = laws[1] / np.maximum(self._summed(laws[1]), 1e-300)[:, cell]
         inside = positives[:, cell]
         scattered = gamma(35, law * np.maximum(inside, 0.2) + 1e-4) + 1e-300
@@ -143,7 +153,7 @@ class KnownRows(Posterior):
         placed = placed + (lost / np.maximum(self._summed(room), 1e-9))[:, cell] * room
         placed = np.clip(placed, 0.0, self.part_rows)
         nowhere = np.full(placed.shape, np.nan)
-        return _Placed(Draws(self.part_rows - placed, placed), nowhere, above)
+        return _Placed(Draws(self.part_rows - placed, placed), nowhere, beyond)
 
     def _counted(self, rows: Floats) -> Floats:
         """Return rows by class; where one may be absent, all rows are the other's."""

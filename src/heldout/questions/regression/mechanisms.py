@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.arrays import Floats, Ints
-from heldout.data.sql import Columns, double
+from heldout.data.sql import Columns, count_passed, double
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Answers, Booked, Step
 from heldout.kernel.events import Event
@@ -498,7 +498,7 @@ class Axis:
     def place(self) -> str:
         """Return how many edges lie at or below the row's number: 0 below all, cells + 1 beyond."""
         number = f"abs({self.column})" if self.absolute else self.column
-        return " + ".join(f"CAST({number} >= {double(edge)} AS INTEGER)" for edge in self.edges)
+        return count_passed(number, self.edges)
 
 
 @dataclass(frozen=True)
