@@ -192,9 +192,10 @@ noise is recorded. Then it is asked of a neighbour with the same outputs forced.
 shapes, order and number of the draws, and everything that is released, must be equal: a difference
 is a leak without a bound and is shown as a ratio of infinity. The loss of all draws together, over
 the price, is the *ratio*; more than 1 would be a broken promise. Neighbours differ in one row, or
-in one unit of up to 3 counted rows (and up to 5 in the table), with ties, cells at the edges of
-bins and missing cells; where the storage does not declare types, one person's cells may have other
-encodings (1, 1.0, True, Decimal("1.0"), "1"). How it is done: [security](security.md#the-audit).
+in one unit of up to 3 counted rows (and up to 5 in the table); under the relation `label` in their
+outcomes alone. There are ties, cells at the edges of bins and missing cells; where the storage does
+not declare types, one person's cells may have other encodings (1, 1.0, True, Decimal("1.0"), "1").
+How it is done: [security](security.md#the-audit).
 
 In parentheses: pairs; *mixed*: those of them, in all of the line, in mixed encodings. A dash: the
 question is refused for such rows, by what is public of them. *sources*: a digest of the code that

@@ -411,7 +411,8 @@ class FeatureMatrix(PrivateTable):
     row_keys
         A value that tells rows apart, one a row.
     neighbours
-        "replace-one" (the number of rows is public) or "add-remove".
+        "replace-one" (the number of rows is public), "add-remove", or "label": nothing but the
+        labels is secret.
     feature_names
         Public names, one a feature; those of a frame's columns unless told.
     most_rows
@@ -553,6 +554,11 @@ class FeatureMatrix(PrivateTable):
     def space(self) -> Space | None:
         """The public space of words, where the features are those of a text."""
         return self._source.space if isinstance(self._source, Texts) else None
+
+    of_outcome = ("label",)
+
+    def _outcome(self) -> tuple[str, ...]:
+        return (self._label,)
 
     def _exposed(self) -> dict[str, str]:
         self._require(*self._source.needs)

@@ -217,7 +217,10 @@ def _whole(made: Any) -> bool:
     from heldout.kernel.noise.tables.table import NoisyTable
     from heldout.kernel.ranking.mechanism import RankingDraw
     from heldout.questions.curves.methods.heldout import Placements
+    from heldout.questions.ranking.value_or_counts import ValueOrTable
 
+    if isinstance(made, ValueOrTable):
+        return made.is_whole
     if isinstance(made, RankingDraw):
         mechanism, first = made.mechanism, made.first_counts
         looks = ((mechanism.first_look, first), (mechanism.second_look(first), made.second_counts))

@@ -794,6 +794,7 @@ class _ClassAreas(Question[ClassAreas]):
     def _questions(self, about: ClassifiedRows) -> dict[str, Auc | AveragePrecision]:
         share = self.price / len(about.classes)
         one = self.of_one_class(epsilon=share, method=self.method).under(self.rules)
+        object.__setattr__(one, "adapts", False)
         return dict.fromkeys(about.classes, one)
 
     def request(self, about: ClassifiedRows) -> Together:

@@ -13,7 +13,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure, Release
 from heldout.intervals.ratio import list_sums, mean, share_of
 from heldout.kernel.door import Drawn, Request
-from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.statistic import STEPS, Statistic, as_scores
 from heldout.questions.base import Question, Section, Whole
@@ -99,7 +99,7 @@ class RankedLists(Statistic[Ints]):
     def sensitivity(self, protection: Protection) -> int:
         if not protection.unit:
             raise ArgumentError("A ranked list is that of a unit. Make the Dataset with unit=.")
-        return STEPS * (2 if protection.neighbours is Neighbours.REPLACE_ONE else 1)
+        return STEPS * (2 if protection.both_ways else 1)
 
 
 # --- The mean over ranked lists of how well each is ranked ---------------------------------------

@@ -575,9 +575,9 @@ class Session(PrivateSession):
     ) -> "CompareRelease | PairedDifference":
         """Is the model with this score better on the same rows? The difference of the two AUCs.
 
-        `measure` may be "brier", "log-loss", "accuracy", "recall" or "specificity" instead, the
-        last three at a threshold; then rows are compared one by one, and the difference is B minus
-        A.
+        `measure` may be "average-precision", "brier", "log-loss", "accuracy", "recall" or
+        "specificity" instead, the last three at a threshold, and all but the first row by row. The
+        difference is B minus A.
 
         Of AUCs: one release with noise of twice one AUC's; the difference of two releases at half
         the price each would have 1.4 times that. A score that is missing counts as the lowest.

@@ -17,7 +17,7 @@ from heldout.arguments import visible
 from heldout.arrays import Floats, Ints
 from heldout.data import Dataset, PrivateTable
 from heldout.data.description import Description, SurvivalRows
-from heldout.data.sql import Columns, double
+from heldout.data.sql import Columns, count_passed, double
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import Look
 from heldout.intervals.groups import ByGroup
@@ -57,6 +57,8 @@ from heldout.questions.worst_cases import (
     WorstCase,
     declare_rows,
 )
+
+__all__ = ["ConcordanceIndex", "KaplanMeier", "LogRank", "SurvivalCalibration"]
 
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
@@ -111,11 +113,11 @@ class SurvivalCounts(Statistic[Ints]):
         return self.cells * (len(self.edges) + 1) * self.groups
 
     def body(self) -> str:
-        passed = " + ".join(f"CAST(time > {double(time)} AS INTEGER)" for time in self.times)
+        passed = count_passed("time", self.times, sign=">")
         beyond = f"time > {double(self.times[-1])}"
         cell = f"CASE WHEN {beyond} THEN {self.cells - 1} ELSE 2 * ({passed}) + event END AS cell"
-        above = [f"CAST(value_{self.place} >= {double(edge)} AS INTEGER)" for edge in self.edges]
-        chosen = [f"{' + '.join(above) or 'CAST(0 AS INTEGER)'} AS bin", cell, "count(*) AS n"]
+        above = count_passed(f"value_{self.place}", self.edges)
+        chosen = [f"{above} AS bin", cell, "count(*) AS n"]
         if self.groups > 1:
             return f"SELECT member, {', '.join(chosen)}\nFROM evaluated\nGROUP BY 1, 2, 3"
         return f"SELECT {', '.join(chosen)}\nFROM evaluated\nGROUP BY 1, 2"
@@ -721,7 +723,10 @@ def _open_survival(content: Any, **options: Any) -> Dataset:
 
 
 declare_rows(
-    SurvivalRows, {"t": SCORE, "e": FLAG, "p": SCORE, "a": SCORE, "g": GROUP}, _open_survival
+    SurvivalRows,
+    {"t": SCORE, "e": FLAG, "p": SCORE, "a": SCORE, "g": GROUP},
+    _open_survival,
+    outcome=("t", "e"),
 )
 
 
@@ -806,6 +811,7 @@ class ConcordanceIndex(Divisible[ConcordanceRelease, ByGroup[ConcordanceRelease]
 
     kind: ClassVar[str] = "concordance"
     title: ClassVar[str] = "concordance"
+    takes_long: ClassVar[bool] = True
     asks: ClassVar[str] = "Does a higher risk mean an earlier event?"
     tells: ClassVar[str] = (
         "Harrell's C: of two rows of which it is known whose event came first, how often it has "

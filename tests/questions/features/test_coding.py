@@ -245,7 +245,7 @@ def test_numbers_and_kinds_are_learnt_from_where_bins_drown() -> None:
     assert model.n_features_in_ == 3
     assert len(model.weights_) == 32 + 5 + 4
     assert str(model.release_.loss) == "epsilon 1"
-    assert model.release_.parameters["columns"] == [32, 5, 4]
+    assert model.release_.parameters["sizes"] == [32, 5, 4]
 
 
 def test_a_pipeline_takes_a_regression_with_bounds_and_clones_it() -> None:
@@ -269,10 +269,10 @@ def test_more_rows_let_numbers_bend() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        {"columns": (3,), "classifier": "naive-bayes"},
-        {"columns": (3,), "classifier": "logistic", "select": "noisy-top-k"},
-        {"columns": (3,), "classifier": "logistic", "ordered": (1,)},
-        {"columns": (0,), "classifier": "logistic"},
+        {"sizes": (3,), "classifier": "naive-bayes"},
+        {"sizes": (3,), "classifier": "logistic", "select": "noisy-top-k"},
+        {"sizes": (3,), "classifier": "logistic", "ordered": (1,)},
+        {"sizes": (0,), "classifier": "logistic"},
     ],
 )
 def test_columns_that_cannot_be_read_are_refused(words: dict[str, Any]) -> None:
@@ -282,7 +282,7 @@ def test_columns_that_cannot_be_read_are_refused(words: dict[str, Any]) -> None:
 
 def test_columns_of_another_number_of_features_are_refused_before_anything_is_booked() -> None:
     rows = FeatureMatrix([[1, 0, 0], [0, 1, 0]], [1, 0])
-    asked = Training(epsilon="1", classifier="logistic", columns=(2,))
+    asked = Training(epsilon="1", classifier="logistic", sizes=(2,))
     with pytest.raises(ArgumentError, match="all 3 features"):
         asked.request(rows.description)
 

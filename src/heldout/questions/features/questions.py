@@ -225,8 +225,8 @@ class Training(Question[ModelRelease]):
     before their weights shrink, `ridge` the least penalty of a logistic regression, and
     `expected_rows` a public guess.
 
-    With `columns`, consecutive features describe columns, of which a row sets one feature each:
-    `columns` says how many features each column has, and `ordered` which of them are in order, as
+    With `sizes`, consecutive features describe columns, of which a row sets one feature each:
+    `sizes` says how many features each column has, and `ordered` which of them are in order, as
     the bins of a number are. A logistic regression then learns a slope (and with enough rows a
     bend) for a column in order, instead of a weight for each bin.
     """
@@ -268,7 +268,7 @@ class Training(Question[ModelRelease]):
     expected_rows: Annotated[
         int | None, Whole(), "A public guess of the number of rows, where it is private."
     ] = None
-    columns: Annotated[
+    sizes: Annotated[
         tuple[int, ...] | None, Wholes(1), "How many consecutive features describe each column."
     ] = None
     ordered: Annotated[
@@ -277,12 +277,12 @@ class Training(Question[ModelRelease]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.columns is not None and (self.selects or self.classifier != "logistic"):
+        if self.sizes is not None and (self.selects or self.classifier != "logistic"):
             raise ArgumentError(
-                "columns are read by a logistic regression that selects nothing first. Leave "
+                "sizes are read by a logistic regression that selects nothing first. Leave "
                 "select out and pass classifier='logistic'."
             )
-        if self.ordered and (self.columns is None or max(self.ordered) >= len(self.columns)):
+        if self.ordered and (self.sizes is None or max(self.ordered) >= len(self.sizes)):
             raise ArgumentError("ordered must name places of columns, counted from 0.")
         if self.selects:
             object.__setattr__(self, "split", selection_share(self.split, method=str(self.select)))
@@ -353,7 +353,7 @@ class Training(Question[ModelRelease]):
                 "ridge": self.ridge,
                 "most_rows": about.row_bound,
                 "features_per_row": about.features_per_row,
-                "columns": self.columns,
+                "columns": self.sizes,
                 "ordered": self.ordered,
             }
         plan: TrainingPlan[Any] = CLASSIFIERS[self.trained(about)](**words)
@@ -385,8 +385,8 @@ class Training(Question[ModelRelease]):
             "features": about.features,
             "classifier": self.trained(about),
         }
-        if self.columns is not None:
-            words |= {"columns": list(self.columns), "ordered": list(self.ordered)}
+        if self.sizes is not None:
+            words |= {"sizes": list(self.sizes), "ordered": list(self.ordered)}
         selected: SelectionPlan | None = None
         part = Fraction(0)
         if self.selects:
@@ -536,4 +536,5 @@ declare_rows(
         most_rows=100,
         name="made up",
     ),
+    outcome=("y",),
 )
