@@ -245,7 +245,7 @@ class RankingRelease(Release):
         self.draw: RankingDraw | None
         """The value as drawn, with the law of its noise; None if counts by score were drawn."""
         if isinstance(first, ValueOrTable):
-            self.draw, self._others = first.value, tuple(first.looks)
+            self.draw, self._others = first.value, first.unchosen
             answers["value"] = first.value
         else:
             assert isinstance(first, RankingDraw)
