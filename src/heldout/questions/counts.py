@@ -25,6 +25,7 @@ from heldout.questions.groups import Divisible
 from heldout.questions.quote import Guess, typical_sums, weigh_counts
 from heldout.questions.worst_cases import (
     HIGH,
+    LABELS,
     LOW,
     REMOVE,
     REST,
@@ -217,6 +218,15 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
                 pairs=grouped,
                 fields={"by": "g"},
                 note="all cells of all groups jointly; a person's rows are in several",
+            ),
+            WorstCase(
+                name="labels",
+                pairs=(
+                    table_pair(
+                        "an outcome changes", [*REST, (0, HIGH)], [*REST, (1, HIGH)], **LABELS
+                    ),
+                ),
+                note="only outcomes are secret: positives have noise, negatives follow",
             ),
             WorstCase(
                 name="weighted",

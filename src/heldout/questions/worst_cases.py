@@ -17,6 +17,7 @@ from heldout.intervals.measure import Release
 
 LOW, HIGH = 0.05, 0.95
 REMOVE: Final[Mapping[str, Any]] = {"neighbours": "add-remove"}
+LABELS: Final[Mapping[str, Any]] = {"neighbours": "label"}
 PERSON: Final[Mapping[str, Any]] = {"unit": "u", "rows_per_unit": 2, "row_key": "k"}
 Rows = list[tuple[int, float]]
 REST: Final[Rows] = [(1, 0.8), (1, 0.6), (1, 0.3), (0, 0.7), (0, 0.4), (0, 0.2)]

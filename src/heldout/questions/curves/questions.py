@@ -31,6 +31,7 @@ from heldout.questions.groups import By, Divisible
 from heldout.questions.quote import Guess
 from heldout.questions.worst_cases import (
     HIGH,
+    LABELS,
     LOW,
     REMOVE,
     REST,
@@ -170,6 +171,22 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
                 epsilon="4",
                 why="a tenth is for the first table, and a row uses up its part where it moves the "
                 "area most",
+            ),
+            WorstCase(
+                name="labels",
+                pairs=(
+                    table_pair(
+                        "an outcome changes at the top",
+                        [*REST, (0, 1.0)],
+                        [*REST, (1, 1.0)],
+                        **LABELS,
+                    ),
+                ),
+                fields={"options": {"levels": 1}},
+                read=_curve_numbers,
+                note="only outcomes are secret: noisy positives and their rank sum jointly",
+                epsilon="4",
+                why="a row spends on its count and on the rank sum",
             ),
             WorstCase(
                 name="by-group",

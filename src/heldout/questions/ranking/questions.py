@@ -39,7 +39,7 @@ from heldout.questions.base import (
 from heldout.questions.curves.methods.heldout import TableWithArea
 from heldout.questions.curves.questions import Curves
 from heldout.questions.groups import Divisible
-from heldout.questions.quote import Guess, typical_sums
+from heldout.questions.quote import Guess, HalfWidths, typical_sums
 from heldout.questions.ranking.paired import PAIRED, PairedDifference, PairedErrors, paired_request
 from heldout.questions.ranking.release import (
     AucRelease,
@@ -90,6 +90,7 @@ SmallerClass = Annotated[
     "A public guess of the smaller class (of the positives, for average precision): less noise.",
 ]
 
+_FORECASTS: Final = 15
 GROUPED: Final = "grouped"
 Ties = Annotated[
     str,
@@ -292,6 +293,21 @@ class _Area(_Ranking[Area_co], Divisible[Area_co, ByGroup[Area_co]], Generic[Are
 
     def read(self, drawn: Drawn) -> Area_co:
         return cast(type[Area_co], self.reading)(drawn)
+
+    def expected(
+        self, about: ScoredRows, guess: Guess, level: float = 0.95
+    ) -> dict[str, HalfWidths]:
+        """Return the median of several forecasts where counts are drawn: tables differ."""
+        first = self.typical_release(about, guess)
+        assert first is not None
+        if not first.is_counted:
+            return super().expected(about, guess, level)
+        several = [first, *(self.typical_release(about, guess) for _ in range(_FORECASTS - 1))]
+        return {
+            first.headline.name: HalfWidths.median(
+                [HalfWidths.of(release.headline, level) for release in several if release]
+            )
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
