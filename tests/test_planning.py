@@ -7,13 +7,13 @@ from statistics import mean
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chances import error_quantile
 
 import heldout as ho
 from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError
 from heldout.intervals import registered
 from heldout.kernel import Protection
-from heldout.kernel.ranking.ladder import error_quantile
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.planning import _rounded_up, canonical_metric, decimal, metrics, plan
 

@@ -47,12 +47,8 @@ class Look:
 
     @property
     def spread(self) -> float:
-        """The scale of one draw that is as wide."""
+        """Return the scale of one draw that is as wide."""
         return self.scale * math.sqrt(self.terms)
-
-    def log_likelihood(self, true: Floats, which: int) -> Floats:
-        distance = np.abs(true - self.counts[which]) / self.scale
-        return -distance if self.terms == 1 else np.log1p(distance) - distance
 
 
 class NoisyConfusion(ConfusionReadings):

@@ -18,11 +18,10 @@ import numpy as np
 
 from heldout.arrays import Bools, Floats, Ints
 from heldout.intervals.measure import Interval, Measure, Release
-from heldout.intervals.noise import NoiseSum
+from heldout.intervals.noise import NoiseSum, halved
 from heldout.intervals.tuned import DENOMINATOR_SHARE, NO_ROWS
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.exact import halved
 from heldout.kernel.statistic import STEPS, BoundedSum
 
 # --- Intervals for ratios of noisy counts, many at once, by Fieller's argument on a grid ---------

@@ -19,10 +19,9 @@ from heldout.drawing.words import digits, numbers, spread
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import NoisyConfusion, noisy_counts
 from heldout.intervals.measure import Answer, Interval, Measure, checked_level
-from heldout.intervals.noise import NoiseSum
+from heldout.intervals.noise import NoiseSum, halved
 from heldout.intervals.ratio import NoisyCounts, list_sums, mean, noisy_sums, share_counts, share_of
 from heldout.intervals.readings import Contrast
-from heldout.kernel.noise.exact import halved
 from heldout.kernel.statistic import BoundedSum
 from heldout.pooling.site import Price, Site
 

@@ -10,10 +10,9 @@ from typing import Any, Final
 from heldout.arguments import as_number, shown, visible
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval
-from heldout.intervals.noise import NoiseSum
+from heldout.intervals.noise import NoiseSum, halved
 from heldout.kernel import Loss
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.exact import halved
 from heldout.kernel.noise.tied import TiedLaplace
 
 PLAINLY: Final = {

@@ -24,6 +24,8 @@ from heldout.questions.quote import Guess, typical_sums
 from heldout.questions.values import value_pair
 from heldout.questions.worst_cases import PERSON, REMOVE, WorstCase
 
+__all__ = ["CompareErrors"]
+
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
 

@@ -58,6 +58,8 @@ from heldout.questions.worst_cases import (
     declare_rows,
 )
 
+__all__ = ["ConcordanceIndex", "KaplanMeier", "LogRank", "SurvivalCalibration"]
+
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
     from heldout.pooling.answer import Pooled
@@ -809,6 +811,7 @@ class ConcordanceIndex(Divisible[ConcordanceRelease, ByGroup[ConcordanceRelease]
 
     kind: ClassVar[str] = "concordance"
     title: ClassVar[str] = "concordance"
+    takes_long: ClassVar[bool] = True
     asks: ClassVar[str] = "Does a higher risk mean an earlier event?"
     tells: ClassVar[str] = (
         "Harrell's C: of two rows of which it is known whose event came first, how often it has "

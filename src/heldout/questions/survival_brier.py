@@ -32,6 +32,8 @@ from heldout.questions.survival import (
 )
 from heldout.questions.worst_cases import WorstCase
 
+__all__ = ["SurvivalBrier"]
+
 LOST_SHARE: Final = Fraction(1, 4)
 """Of epsilon, for the counts that say how many rows are lost by when."""
 LARGEST_WEIGHT: Final = 10.0

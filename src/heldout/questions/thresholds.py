@@ -45,6 +45,8 @@ from heldout.questions.worst_cases import (
     unit_pair,
 )
 
+__all__ = ["Conformal", "ThresholdFor"]
+
 COUNT_SHARE: Final = Fraction(1, 5)
 """Of epsilon, for the counts on either side of the cut; the rest chooses it."""
 MISS_SHARE: Final = Fraction(1, 10)

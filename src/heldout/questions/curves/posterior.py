@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.arrays import Bools, Floats, Ints
+from heldout.arrays import Bools, Floats, Ints, one_thread
 from heldout.intervals.noise import normal_quantile
 from heldout.intervals.readings import Curve, grid_scores
 from heldout.intervals.tuned import CLASS_PRIOR
@@ -603,6 +603,7 @@ class Posterior:
         return np.where(lumpy, LUMPY, EVEN[which][:, None])[:, bin_of], lumpy[:, bin_of]
 
     @cached_property
+    @one_thread()
     def _drawn(self) -> "_Placed":
         """Rows by part, of the draws that the area leaves likely; some of them twice."""
         points, fixed = self._walk(), self._fixed(self._steps)

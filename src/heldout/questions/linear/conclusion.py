@@ -18,10 +18,10 @@ import numpy as np
 
 from heldout.arrays import Floats
 from heldout.intervals.measure import Interval, Measure, Release
+from heldout.intervals.noise import halved
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.exact import halved
 from heldout.kernel.noise.parts import SummedParts
 from heldout.questions.linear.claims import Meaning
 from heldout.questions.linear.fit import FitPlan

@@ -13,10 +13,10 @@ from heldout.arguments import no_such, visible
 from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval, Measure, Release
+from heldout.intervals.noise import falls_to
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.exact import falls_to
 from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.statistic import STEPS
 from heldout.questions.linear.design import RESOLUTION, Design

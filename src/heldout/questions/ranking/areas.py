@@ -10,6 +10,7 @@ import numpy as np
 
 from heldout.arrays import Floats
 from heldout.intervals.confusion import Look
+from heldout.intervals.noise import crossed, halved
 from heldout.intervals.readings import Curve
 from heldout.intervals.tuned import (
     CLASS_PRIOR,
@@ -18,7 +19,6 @@ from heldout.intervals.tuned import (
     MISPLACED,
     MISSING_CLASS,
 )
-from heldout.kernel.noise.exact import crossed, halved
 from heldout.kernel.ranking.ladder import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments
@@ -259,6 +259,11 @@ class Belief:
         return cls(np.array([float(rung)]), np.array([1.0]), *weights)
 
 
+def _log_likelihood(look: Look, true: Floats, which: int) -> Floats:
+    distance = np.abs(true - look.counts[which]) / look.scale
+    return -distance if look.terms == 1 else np.log1p(distance) - distance
+
+
 def believe_size(look: Look, *, rows_per_unit: int, most: int | None) -> Belief:
     """Return what a noisy size says of the rung, where the rung is that size over k.
 
@@ -373,7 +378,7 @@ def _candidates(
     middles = (edges[:-1] + edges[1:]) / 2 if high > low else np.array([centre])
 
     def logarithm(true: Floats) -> Floats:
-        result: Floats = np.sum([look.log_likelihood(true, which) for look in looks], axis=0)
+        result: Floats = np.sum([_log_likelihood(look, true, which) for look in looks], axis=0)
         return result
 
     likelihoods = logarithm(middles)
