@@ -20,6 +20,7 @@ from heldout.questions.ranking.paired import PAIRED
 from heldout.questions.ranking.questions import RANKED
 
 MANY = 1_000_000
+OF_ERRORS = ("mean-absolute-error", "root-mean-squared-error")
 
 
 def classified(random: Any, rows: int, alike: bool) -> dict[str, Any]:
@@ -88,13 +89,13 @@ def main() -> None:
     reader.add_argument("--runs", type=int, default=100)
     reader.add_argument("--sizes", nargs="*", type=int, default=[1_000, 5_000])
     reader.add_argument("--epsilon", default="1")
+    reader.add_argument("--measures", nargs="*", default=[*RANKED, *PAIRED, *OF_ERRORS])
     chosen = reader.parse_args()
     random, start = np.random.default_rng(35), time.process_time()
-    of_errors = ("mean-absolute-error", "root-mean-squared-error")
     print("| measure | models | rows | truth | coverage | of the sample, by noise alone |", end="")
     print(" half width |\n|---|---|---|---|---|---|---|")
-    for measure in (*RANKED, *PAIRED, *of_errors):
-        draw = predicted if measure in of_errors else classified
+    for measure in chosen.measures:
+        draw = predicted if measure in OF_ERRORS else classified
         for alike in (True, False):
             true = truth(measure, _held(draw(random, MANY, alike), measure))
             for size in chosen.sizes:

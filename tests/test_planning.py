@@ -54,7 +54,7 @@ def test_the_planned_epsilon_gives_the_planned_half_width(rows, neighbours):
         assert wholes == pytest.approx(answer.whole_half_width, rel=0.1)
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(1e-6, "a binomial tail of 4.7e-7 at 95%")
 @pytest.mark.slow
 def test_the_noise_stays_within_the_planned_half_width_as_often_as_promised(rows):
     session = session_on(rows)

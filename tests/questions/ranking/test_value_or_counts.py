@@ -18,13 +18,15 @@ from heldout.kernel.ranking.mechanism import RankingStatistic
 from heldout.kernel.ranking.statistic import RankingAndTable
 from heldout.kernel.statistic import Sealed
 from heldout.questions.answers import Answered
-from heldout.questions.ranking.value_or_counts import ValueOrCounts
+from heldout.questions.ranking.value_or_counts import FIRST_SHARE, SECOND_SHARE, ValueOrCounts
 
 PROTECTIONS = (
     Protection(neighbours="replace-one"),
     Protection(neighbours="add-remove"),
     Protection(neighbours="replace-one", unit=True, rows_per_unit=3),
     Protection(neighbours="add-remove", unit=True, rows_per_unit=3),
+    Protection(neighbours="label"),
+    Protection(neighbours="label", unit=True, rows_per_unit=3),
 )
 SIZES = (-200, 0, 1, 30, 100, 250, 1500, 10**9)
 
@@ -33,6 +35,21 @@ def mechanism(metric: str = "auc", protection: Any = PROTECTIONS[0], **more: Any
     rows = 4000 if protection.row_count_is_public else None
     asked = {"epsilon": Fraction(1), "rows": rows, "points": 65537, **more}
     return ValueOrCounts(metric=metric, protection=protection, **asked)
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
+def test_looks_have_the_noise_that_the_furthest_neighbours_need(protection: Any) -> None:
+    """Class counts of rows that leave and arrive, all of one class or of the other."""
+    furthest = 0
+    for leave, arrive in protection.changes():
+        for gone, come in itertools.product(range(leave + 1), range(arrive + 1)):
+            positives, negatives = come - gone, (arrive - come) - (leave - gone)
+            seen = (positives,) if protection.row_count_is_public else (positives, negatives)
+            furthest = max(furthest, sum(map(abs, seen)))
+    asked = mechanism(protection=protection)
+    assert asked.first_look is not None
+    assert asked.first_look.scale * FIRST_SHARE == furthest
+    assert asked.second_look.scale * SECOND_SHARE == furthest
 
 
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])

@@ -1,14 +1,19 @@
 """Questions that select features of private rows and train models on them."""
 
+import json
+import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.arguments import shown
 from heldout.arrays import Floats, Ints
 from heldout.data.feature_matrix import FeatureMatrix, FeatureRows
 from heldout.errors import ArgumentError
@@ -18,8 +23,11 @@ from heldout.questions import Question
 from heldout.questions.base import Exact, Number, OneOf, Text, Whole, Wholes
 from heldout.questions.features.plans import (
     LATEST,
+    LOGISTIC_CUTS,
+    MARGIN,
     ORDER_DRAWN,
     RULES,
+    STEP,
     LogisticPlan,
     NaiveBayesPlan,
     Stages,
@@ -56,8 +64,10 @@ class ModelRelease(Release):
         selected: Ints,
         split: dict[str, str],
         names: tuple[str, ...] | None = None,
+        intercept: float | None = None,
     ) -> None:
         super().__init__(drawn)
+        self._intercept = intercept
         self.weights = np.asarray(weights, dtype=float)
         """One log-odds weight a feature; 0 where nothing was seen."""
         self.selected = np.asarray(selected)
@@ -79,6 +89,37 @@ class ModelRelease(Release):
             for place in order
             if self.weights[place]
         ]
+
+    def linear_model(self) -> dict[str, Any]:
+        """Return the model as a linear one that a custodian takes: see `heldout.models.load`.
+
+        It ranks rows as the model does and calls the same rows positive. Its probabilities agree
+        where the score is 0 or a margin away, and are near in between.
+        """
+        if self._intercept is None or self._names is None:
+            raise ArgumentError(
+                "Only a logistic regression of columns, at most 50 of 0 and 1 or any number with "
+                "sizes, is a linear model. Train with classifier='logistic' on fewer columns."
+            )
+        apart = (math.log(2) - math.log1p(math.exp(-2 * MARGIN))) / MARGIN
+        return {
+            "coefficients": {
+                name: apart * float(weight)
+                for name, weight in zip(self._names, self.weights, strict=True)
+            },
+            "intercept": apart * self._intercept,
+            "link": "logit",
+        }
+
+    def save(self, place: str | os.PathLike[str]) -> Path:
+        """Write the model to a .json file, as a linear model."""
+        from heldout.drawing.page import write_file
+
+        path = Path(place)
+        if path.suffix.lower() != ".json":
+            raise ArgumentError(f"path must end in .json, got {shown(path.name)}.")
+        write_file(path, json.dumps(self.linear_model(), indent=2) + "\n")
+        return path
 
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {cost}" for name, cost in self.split.items())
@@ -232,6 +273,7 @@ class Training(Question[ModelRelease]):
     """
 
     kind = "training"
+    writes = (".json",)
     title = "trained model"
     asks = "What can be learnt from these rows?"
     tells = "A model of 0/1 features that was trained with noise, and its threshold."
@@ -411,12 +453,17 @@ class Training(Question[ModelRelease]):
         weights = np.zeros(about.features)
         weights[chosen] = learnt
         selected = stages.plan.pick_selected(learnt) if stages.chosen is None else chosen
+        intercept = None
+        if isinstance(stages.plan, LogisticPlan) and stages.plan.loss(stages.chosen).weight is None:
+            cut = LOGISTIC_CUTS.value(int(drawn.values["cut"][0]))
+            intercept = float(stages.model[-1]) / STEP - cut
         return ModelRelease(
             drawn,
             weights=weights,
             selected=selected,
             split=stages.split(),
             names=about.feature_names,
+            intercept=intercept,
         )
 
 

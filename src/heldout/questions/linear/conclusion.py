@@ -27,7 +27,9 @@ from heldout.questions.linear.claims import Meaning
 from heldout.questions.linear.fit import FitPlan
 from heldout.questions.linear.moments import SCORE_STEPS, ModelParts, RowsOfModel
 
+# Tuned constants, all since 2026-11-18; benchmarks/conclusions.py measures what they give.
 COUNT_SHARE: Final = Fraction(1, 20)
+"""Of epsilon, for the number of rows where it is not public."""
 ROWS_PER_COLUMN: Final = 10
 """Rows of a part for each column of the model, at least."""
 ROOTS: Final = 4

@@ -89,8 +89,8 @@ class ValueOrCounts:
 
     Claim:       pure DP, epsilon, whatever the class counts lead to.  [claim: value-or-counts]
     Neighbours:  the protection's.
-    Sensitivity: class counts: one row with a public row count, else as many as may leave and
-                 arrive; then that of `RankingMechanism` or of `HeldoutCurves`.
+    Sensitivity: class counts: the rows of a unit with a public row count, else as many as may
+                 leave and arrive; then that of `RankingMechanism` or of `HeldoutCurves`.
     Numerics:    exact.
     Refuses:     what the two refuse, before anything is booked.
     Reference:   adaptive composition; proofs/value-or-counts.md.
@@ -138,7 +138,7 @@ class ValueOrCounts:
         public = self.protection.row_count_is_public
         return DiscreteLaplace.for_epsilon(
             self.epsilon * share,
-            l1_sensitivity=1 if public else self.protection.rows_moved,
+            l1_sensitivity=self.protection.rows_per_unit if public else self.protection.rows_moved,
             dimension=self.dimension,
         )
 
