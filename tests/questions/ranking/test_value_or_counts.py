@@ -60,10 +60,6 @@ def test_whatever_the_looks_say_the_parts_cost_epsilon(metric: str, protection: 
     booked = charge(made.event(), budget=budget)
     assert price(made.event()).epsilon == 1
     assert made.first_look is not None
-    moved = 1 if protection.row_count_is_public else protection.rows_moved
-    for look, share in ((made.first_look, Fraction(1, 50)), (made.second_look, Fraction(2, 25))):
-        assert look.l1_sensitivity == moved
-        assert look.scale == moved / share
     branches = set()
     for size, again in itertools.product(SIZES, repeat=2):
         first = (size,) * made.dimension
@@ -88,7 +84,7 @@ def test_a_public_guess_takes_the_place_of_the_looks() -> None:
 
 def test_the_crossing_goes_by_the_noise_of_counts() -> None:
     least = {protection: mechanism("auc", protection).least for protection in PROTECTIONS}
-    assert [*least.values()] == [22, 44, 66, 132]
+    assert [*least.values()] == [22, 44, 66, 132, 22, 66]
     assert mechanism("average-precision").least == 60
     assert mechanism(epsilon=Fraction(1, 2)).least == 44
 
