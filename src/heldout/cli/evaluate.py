@@ -398,7 +398,7 @@ def train(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
     The model is the answer: `--out model.json` writes it as a linear model, which
     `heldout model check`, `--model` and a server take. Columns are 0 or 1, or consecutive ones
     describe a column (`--sizes 5,5,1 --ordered 0`). `heldout ask training --help` lists the
-    options. Examples:
+    options, and `--json` gives what was drawn. Examples:
 
     ```
     heldout train flags.csv --columns urgent,paid,late --label spam --epsilon 1 --out model.json
