@@ -96,25 +96,25 @@ MADE_UP: dict[str, dict[str, tuple[float, Shape]]] = {
 }
 HELD_BACK: dict[str, dict[str, tuple[float, Shape]]] = {
     "smooth": {
-        "two groups": (0.2, lambda y: _logistic(_normal(y, 1.2) + 1.5 * (_even(y) < 0.3))),
-        "gamma": (0.4, lambda y: np.clip(RANDOM.gamma(np.where(y, 3.0, 1.5)) / 12, 0, 1)),
-        "unequal spread": (0.3, lambda y: _logistic((1 + 1.5 * y) * _normal(y, 0, 0) + y - 0.5)),
-        "triangle": (0.5, lambda y: np.where(y == 1, np.sqrt(_even(y)), 1 - np.sqrt(_even(y)))),
+        "double exponential": (0.3, lambda y: _logistic(RANDOM.laplace(1.6 * y - 0.8))),
+        "beta": (0.35, lambda y: RANDOM.beta(np.where(y, 4.0, 2.0), np.where(y, 2.5, 5.0))),
+        "three groups": (0.15, lambda y: _logistic(
+            _normal(y, 1.8) + RANDOM.integers(3, size=len(y)))),
+        "chi-squared": (0.25, lambda y: np.exp(-RANDOM.chisquare(np.where(y, 2.0, 4.0)) / 4)),
     },
     "tied": {
-        "seven votes": (0.25, lambda y: _votes(y, 7)),
-        "percents": (0.3, lambda y: _steps(_logistic(_normal(y)), 100)),
-        "30 leaves": (0.15, lambda y: _leaves(y, 30)),
-        "half rounded": (0.3, lambda y: _some(
-            y, 0.5, _steps(s := _logistic(_normal(y)), 5), s)),
-        "two values": (0.3, lambda y: np.where(_even(y) < 0.2 + 0.6 * y, 0.8, 0.3)),
+        "points": (0.2, lambda y: np.minimum(RANDOM.poisson(np.where(y, 6.0, 3.0)), 20) / 20),
+        "twentieths": (0.4, lambda y: _steps(RANDOM.beta(np.where(y, 3, 1), 2.0), 20)),
+        "a third at 1/2": (0.3, lambda y: _some(y, 1 / 3, 0.5, _logistic(_normal(y, 2.0)))),
+        "few values, uneven": (0.3, lambda y: np.array([0.02, 0.07, 0.31, 0.9])[
+            np.searchsorted([-1.5, 0.0, 1.0], _normal(y, 1.2))]),
     },
     "sharp": {
-        "gap": (0.2, lambda y: np.where(y == 1, 0.7 + 0.3 * _even(y), 0.4 * _even(y))),
-        "tenth lost": (0.3, lambda y: np.where(y * _even(y) > 0.9, 0.1 * _even(y), _apart(y))),
-        "exponential": (0.3, lambda y: np.clip(0.3 * y + RANDOM.exponential(0.12, len(y)), 0, 1)),
-        "upside down": (0.4, lambda y: 1 - _apart(y)),
-        "clipped": (0.3, lambda y: np.clip(0.5 + 0.6 * _normal(y, 1.2, -0.6), 0, 1)),
+        "island": (0.25, lambda y: np.where(y == 1, _some(y, 0.3, 0.6, 0.75) + 0.1 * _even(y),
+                                            0.7 * _even(y))),
+        "negatives begin": (0.3, lambda y: np.where(y == 1, _even(y), 0.36 + 0.64 * _even(y))),
+        "ramp": (0.3, lambda y: np.where(y == 1, 0.2 + 0.8 * np.sqrt(_even(y)), 0.7 * _even(y))),
+        "some lost at 0": (0.2, lambda y: np.where(y * _even(y) > 0.8, 0, _apart(y))),
     },
 }  # fmt: skip
 

@@ -269,6 +269,20 @@ def test_an_interval_of_an_area_knows_that_the_order_within_a_bin_was_not_told()
         assert low <= np.trapezoid(true, false) <= high < low + 0.08
 
 
+def test_the_largest_gap_is_held_whether_a_class_ends_in_its_bin_or_goes_on() -> None:
+    """A third of the positives score lowest; the classes meet in the fifth bin, in order or not."""
+    negatives, positives = [0, 120, 120, 120, 100, 0, 0], [150, 0, 0, 0, 60, 120, 120]
+    table = TableWithArea(
+        edges=np.append(np.arange(7) * 7, 100), negatives=np.array(negatives),
+        positives=np.array(positives), noise=independent_noise(Fraction(2), bins=7),
+        rows=sum(negatives) + sum(positives), area=None,
+    )  # fmt: skip
+    gaps = posterior(table, score_range=(0.0, 1.0)).areas(noise_only=True)[2]
+    low, high = interval_of(gaps, 0.95)
+    assert low < 240 / 450 + 0.03
+    assert 300 / 450 < high < 300 / 450 + 0.05
+
+
 def band_of(table: TableWithArea) -> Band:
     fit = posterior(table, score_range=(0.0, 1.0))
     found = fit.region(level=0.95, simultaneous=True, noise_only=False)

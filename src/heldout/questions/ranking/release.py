@@ -19,7 +19,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.confusion import Look
 from heldout.intervals.measure import MOST_NOISE, Interval, Measure, Release, checked_level
 from heldout.intervals.readings import Curve
-from heldout.intervals.tuned import MISPLACED
+from heldout.intervals.tuned import FURTHEST, MISPLACED
 from heldout.kernel.door import Answers, Booked, Drawn, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
@@ -245,7 +245,7 @@ class RankingRelease(Release):
         self.draw: RankingDraw | None
         """The value as drawn, with the law of its noise; None if counts by score were drawn."""
         if isinstance(first, ValueOrTable):
-            self.draw, self._others = first.value, tuple(first.looks)
+            self.draw, self._others = first.value, first.unchosen
             answers["value"] = first.value
         else:
             assert isinstance(first, RankingDraw)
@@ -714,6 +714,17 @@ class RankingStages:
             view=view,
         )
 
+    def _usual_scale(self, n: float, m: float) -> float:
+        """Return the scale of the noise of a variance, where two models rank as most do."""
+        assert self.moments is not None
+        area = USUAL_AREA
+        spreads = area / (2 - area) - area**2, 2 * area**2 / (1 + area) - area**2
+        bound = FURTHEST * max(
+            math.sqrt(2 * spread) / count for spread, count in zip(spreads, (n, m), strict=True)
+        )
+        usual = Influence(cuts=(), negatives=(), positives=(), counts=(m, n), bound=bound)
+        return usual.variance((0, 0, 0), scale=float(self.moments.scale))[1]
+
     # --- what the answers say ------------------------------------------------------------------
 
     def curves(self, answers: Answers) -> list[Curve]:
@@ -735,9 +746,10 @@ class RankingStages:
         """
         if len(answers) == 1:
             m, n = counts_of(answers["value"])
-            usual = USUAL_AGREEMENT * 2 * area_variance(USUAL_AREA, n, m) / 4
-            compared = usual / difference_variance(0.5, n, m) if self.kind.compares else 1.0
-            return Scatter.around(compared, spread=0)
+            if not self.kind.compares:
+                return Scatter.around(1.0, spread=0)
+            apart = 2 * area_variance(USUAL_AREA, n, m)
+            return self._compared(USUAL_AGREEMENT * apart, self._usual_scale(n, m), apart, n, m)
         # Tables that had little epsilon place rows badly: what they say counts for less.
         grown = float(self.grown)
         curves = self.curves(answers)
@@ -755,8 +767,12 @@ class RankingStages:
             more = MISPLACED * (1 / grown - 1)
             return Scatter.seen(variance / assumed, scale=scale / assumed + more, prior=prior)
         apart = sum(area_variance(curve.area, n, m) for curve in curves)
+        return self._compared(variance, scale, apart, n, m)
+
+    def _compared(self, variance: float, scale: float, apart: float, n: float, m: float) -> Scatter:
+        """Return what a noisy variance of the difference says, beside that of areas `apart`."""
         prior = Scatter(_ROOTS**2, np.full(_ROOTS.size, 1 / _ROOTS.size))
-        more = MISPLACED * (1 / grown - 1)
+        more = MISPLACED * (1 / float(self.grown) - 1)
         seen = Scatter.seen(variance / apart, scale=scale / apart + more, prior=prior)
         # What is assumed is the variance of half the difference.
         return Scatter(seen.ratios * apart / 4 / difference_variance(0.5, n, m), seen.weights)

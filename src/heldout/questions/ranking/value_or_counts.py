@@ -69,6 +69,13 @@ class ValueOrTable:
         small = mechanism.is_small(first, second)
         return (self.table is not None, self.value is not None) == (small, not small)
 
+    @property
+    def unchosen(self) -> tuple[Look, ...]:
+        """Return the looks that did not decide what was drawn: of those that did, a value is only
+        seen if noise made the class look large, and they say less than they seem to."""
+        clear = self.mechanism.is_clearly_large(self.first_counts, self.second_counts)
+        return tuple(self.looks) if clear else ()
+
     def as_dict(self) -> dict[str, object]:
         """The released numbers as drawn."""
         names = ("positives", "negatives")
@@ -190,6 +197,11 @@ class ValueOrCounts:
     def is_small(self, first: tuple[int, ...], second: tuple[int, ...]) -> bool:
         """Return whether counts by score say more than the value, by public facts and the looks."""
         return self.size(first, second) < self.least
+
+    def is_clearly_large(self, first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+        """Return whether noise alone would hardly ever have made the class look so large."""
+        spread = min((look.spread for look in self.looks(first, second)), default=0.0)
+        return self.size(first, second) >= self.least + CLEAR * spread
 
     # --- what is drawn then ----------------------------------------------------------------------
 
