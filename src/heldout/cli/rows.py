@@ -177,8 +177,8 @@ class Custody:
             if budget is not None or self.account is not None:
                 raise
             raise ArgumentError(
-                "--budget must be given when a ledger first meets these rows. Say what may be "
-                "spent on them in all, for example --budget 3."
+                "--budget must be given the first time a ledger sees these rows. Pass the total "
+                "that may be spent on them, for example --budget 3."
             ) from None
 
 

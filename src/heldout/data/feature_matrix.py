@@ -283,7 +283,7 @@ def _binary(matrix: Any) -> "csr_array":
     if binary is None:
         raise refused()
     if binary.dtype.kind == "f" and not np.isfinite(binary.data).all():
-        raise DataError("X must be finite, but some cells are NaN or infinite. Mend them first.")
+        raise DataError("X must be finite, but some cells are NaN or infinite. Impute them.")
     binary.sum_duplicates()
     binary.eliminate_zeros()
     binary.sort_indices()
@@ -690,7 +690,7 @@ def _names(names: Sequence[str] | None, rows: FeatureSource) -> tuple[str, ...] 
     except Exception:
         listed = ()
     if len(listed) != rows.features:
-        raise ArgumentError(f"feature_names must be {rows.features} texts, one a feature.")
+        raise ArgumentError(f"feature_names must be {rows.features} texts, one per feature.")
     return listed
 
 

@@ -332,8 +332,7 @@ class PrivateTable(ABC):
         self.check_unchanged()
         if self._ledger not in (None, ledger):
             raise BudgetMismatch(
-                "These rows have a ledger, which keeps their budget; this is another one. Open "
-                "the session with the same ledger."
+                "Another ledger keeps the budget of these rows. Open the session with that ledger."
             )
         self._ledger = ledger
         digests: tuple[bytes, ...] = ()

@@ -146,8 +146,8 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
     section_by_group = Section(
         title="Decisions by group, threshold",
         meaning="The same decisions for each declared group, how far apart the groups are, and "
-        "how often chance would put them so far apart. Groups of which noise leaves nothing to "
-        "read are not compared.",
+        "how often chance would put them so far apart. Groups that noise makes unreadable are "
+        "not compared.",
         weight=40,
         place=200,
         cards=("gap in recall", "gap in selection rate", "gap in accuracy"),

@@ -151,7 +151,7 @@ class PassAtK(OfSums):
         if not (1 <= low == int(low) and high == int(high) <= MOST_SAMPLES):
             raise ArgumentError(
                 f"values[{visible(self.samples)!r}] must be whole numbers from 1 to "
-                f"{MOST_SAMPLES:,}, got {low:g} to {high:g}: so many samples a prompt has."
+                f"{MOST_SAMPLES:,}, got {low:g} to {high:g}, the samples per prompt."
             )
         return int(low), int(high)
 

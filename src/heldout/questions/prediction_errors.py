@@ -226,7 +226,7 @@ class CompareErrors(Question[ErrorDifference]):
 
     kind: ClassVar[str] = "compare-errors"
     title: ClassVar[str] = "difference in error"
-    asks: ClassVar[str] = "Does another regression err less?"
+    asks: ClassVar[str] = "Does another regression have smaller errors?"
     tells: ClassVar[str] = (
         "The difference in mean absolute or root mean squared error on the same rows, with its "
         "interval."

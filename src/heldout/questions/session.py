@@ -216,9 +216,7 @@ class PrivateSession:
     def viewing(self, rows: PrivateTable) -> Self:
         """A session on a view of the same rows (fewer features, say), paid out of this budget."""
         if not rows.is_view_of(self._table):
-            raise ArgumentError(
-                "These are other rows, which another budget pays for. Make a session for them."
-            )
+            raise ArgumentError("These rows have a budget of their own. Make a session for them.")
         if rows.protection != self._about.protection:
             raise ArgumentError(
                 "neighbours, unit and rows_per_unit differ from the session's. Declare the data "

@@ -498,10 +498,10 @@ class KaplanMeier(Divisible[SurvivalRelease, ByGroup[SurvivalRelease]]):
 
     kind: ClassVar[str] = "kaplan-meier"
     title: ClassVar[str] = "Kaplan-Meier curve"
-    asks: ClassVar[str] = "How many live on past each time?"
+    asks: ClassVar[str] = "How many survive past each time?"
     tells: ClassVar[str] = (
-        "The Kaplan-Meier curve at public times: the share without the event, censoring allowed "
-        "for, with a band and the median time."
+        "The Kaplan-Meier curve at public times: the share without the event, allowing for "
+        "censoring, with a band and the median time."
     )
     of: ClassVar[tuple[type, ...]] = (SurvivalRows,)
     example: ClassVar[Mapping[str, Any]] = {"grid": [1.0, 2.0]}
@@ -538,9 +538,9 @@ class SurvivalCalibration(Divisible[CalibrationRelease, ByGroup[CalibrationRelea
 
     kind: ClassVar[str] = "survival-calibration"
     title: ClassVar[str] = "calibration at a horizon"
-    asks: ClassVar[str] = "Do so many have the event by then as it says?"
+    asks: ClassVar[str] = "Do as many have the event by then as predicted?"
     tells: ClassVar[str] = (
-        "The share with the event by a horizon, censoring allowed for, by predicted risk."
+        "The share with the event by a horizon, allowing for censoring, by predicted risk."
     )
     of: ClassVar[tuple[type, ...]] = (SurvivalRows,)
     example: ClassVar[Mapping[str, Any]] = {"column": "a", "horizon": 2.0, "bins": 2, "steps": 2}
@@ -612,7 +612,7 @@ class LogRank(Question[LogRankRelease]):
 
     kind: ClassVar[str] = "log-rank"
     title: ClassVar[str] = "log-rank test"
-    asks: ClassVar[str] = "Do events come as often in all groups?"
+    asks: ClassVar[str] = "Are events equally frequent in all groups?"
     tells: ClassVar[str] = (
         "The hazard ratio of each group to all others, and the p-value of the log-rank test."
     )
@@ -814,8 +814,8 @@ class ConcordanceIndex(Divisible[ConcordanceRelease, ByGroup[ConcordanceRelease]
     takes_long: ClassVar[bool] = True
     asks: ClassVar[str] = "Does a higher risk mean an earlier event?"
     tells: ClassVar[str] = (
-        "Harrell's C: of two rows of which it is known whose event came first, how often it has "
-        "the higher score."
+        "Harrell's C: among pairs of rows where it is known whose event came first, how often "
+        "that row has the higher score."
     )
     of: ClassVar[tuple[type, ...]] = (SurvivalRows,)
     replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"})

@@ -245,7 +245,7 @@ class SurvivalBrier(Question[SurvivalBrierRelease]):
     title: ClassVar[str] = "Brier score at a horizon"
     asks: ClassVar[str] = "How far are predicted risks from what happened by then?"
     tells: ClassVar[str] = (
-        "The Brier score of predicted risks by a horizon, weighted for rows that were lost before."
+        "The Brier score of predicted risks by a horizon, weighted to allow for censoring."
     )
     of: ClassVar[tuple[type, ...]] = (SurvivalRows,)
     example: ClassVar[Mapping[str, Any]] = {"column": "a", "horizon": 2.0, "steps": 2}

@@ -400,10 +400,10 @@ class ThresholdFor(Divisible[ThresholdRelease, ByGroup[ThresholdRelease]]):
 
     kind: ClassVar[str] = "threshold-for"
     title: ClassVar[str] = "threshold"
-    asks: ClassVar[str] = "Which threshold finds so many of the positives?"
+    asks: ClassVar[str] = "Which threshold finds a given share of the positives?"
     tells: ClassVar[str] = (
-        "The highest threshold with a recall, or the lowest with a specificity, and the confusion "
-        "matrix there."
+        "The highest threshold that reaches a recall, or the lowest that reaches a specificity, "
+        "and the confusion matrix there."
     )
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
     example: ClassVar[Mapping[str, Any]] = {"recall": 0.75}

@@ -476,7 +476,7 @@ class PrivateTwin(Question[TwinRelease]):
     kind: ClassVar[str] = "private-twin"
     title: ClassVar[str] = "twin"
     asks: ClassVar[str] = "Are there made-up rows like these to work with?"
-    tells: ClassVar[str] = "Rows that are sampled from noisy tables of one and two columns."
+    tells: ClassVar[str] = "Made-up rows, sampled from noisy tables of one and two columns."
     of: ClassVar[tuple[type, ...]] = (MeasuredRows,)
     cannot_pool: ClassVar[str] = "a twin is made of one site's tables"
     writes: ClassVar[tuple[str, ...]] = (".csv",)

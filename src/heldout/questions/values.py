@@ -464,7 +464,7 @@ class Mean(OfColumn[ValueMean, ByGroup[ValueMean]], OfSums):
 
     kind: ClassVar[str] = "mean"
     title: ClassVar[str] = "mean"
-    asks: ClassVar[str] = "How large is a number of each row on average?"
+    asks: ClassVar[str] = "How large is a column on average?"
     tells: ClassVar[str] = (
         "The mean of a column within its bounds, or of its difference from another column."
     )
