@@ -173,11 +173,17 @@ class Wish:
         kinds, known = [choice.kind for choice in may], registered.ready()
         chosen = "by" in query
         ticked = tuple(kind for kind in kinds if kind in query.getlist("question"))
+        # The first that needs no second model and no copy: it can be asked as it stands.
+        alone = [
+            choice.kind
+            for choice in may
+            if choice.question.rival_field() is None and copies.file_field(choice.question) is None
+        ]
         return cls(
             artifact=query.get("artifact", ""),
             rival=query.get("rival", ""),
             copy=query.get("copy", ""),
-            ticked=ticked if chosen else ticked or tuple(kinds[:1]),
+            ticked=ticked if chosen else ticked or tuple((alone or kinds)[:1]),
             fields={choice.kind: _typed(query, choice.question) for choice in may},
             suggested={
                 choice.kind: choice.question.suggested(_about(registered, choice.question) or known)
