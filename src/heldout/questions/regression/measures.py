@@ -217,6 +217,18 @@ class RegressionMetrics(Release):
         clipped = min(self.clipped.value, fourth)
         return max(factors[0] * fourth, factors[1] * clipped)
 
+    @cached_property
+    def _usually_beyond(self) -> float:
+        """Return the same of squared errors by the noisy numbers as they are, for R squared.
+
+        Its interval is widened besides (`SEARCHED`); with their upper limits it would say nothing.
+        """
+        if self._plan.residual is not None:
+            return 0.0
+        alone = self._plan.error_power == 2 or self._plan.error_powers > 2
+        fourth = self._fourth.value if alone else self.clipped.value
+        return max(SQUARED_BEYOND[0] * fourth, SQUARED_BEYOND[1] * min(self.clipped.value, fourth))
+
     def _measure(
         self, name: str, value: float, interval: Callable[[float, bool], Any], **more: Any
     ) -> Measure:
@@ -304,9 +316,12 @@ class RegressionMetrics(Release):
                 halves.append(max(high - ratio.value, ratio.value - low))
             stray = math.hypot(halves[1], single_quantile(level) * math.sqrt(5) * off)
             # Fieller: the shares left unexplained that both errors together can explain.
-            distance = np.abs(unit * self._squared.value - _SHARES * variance)
+            distance = unit * self._squared.value - _SHARES * variance
             reached = np.hypot(unit * halves[0], _SHARES * stray)
-            shares = _SHARES[distance <= (1 if self._declared else SEARCHED) * reached]
+            reached *= 1 if self._declared else SEARCHED
+            # What a searched bound clips may add to the errors, and never takes from them.
+            beyond = unit * self._usually_beyond
+            shares = _SHARES[(distance <= reached) & (-distance <= reached + beyond)]
             return 1 - float(shares.max(initial=0.0)), 1 - float(shares.min(initial=2.0))
 
         # Of a noisy divisor v with deviation d, v/(v^2 + d^2) has less bias than 1/v.
