@@ -270,7 +270,7 @@ def _between(centre: float, scale: float, most: float, uniform: Any) -> Floats:
     share = np.clip(first + uniform * (last - first), 1e-300, 1 - 1e-16)
     left, right = np.log(2 * np.minimum(share, 0.5)), np.log(2 * np.minimum(1 - share, 0.5))
     drawn = at + scale * np.where(share < 0.5, left, -right)
-    result: Floats = np.clip(np.round(drawn), 0.0, most)
+    result: Floats = np.clip(np.round(drawn), 0.0, most) + 0.0  # -0.0 is 0.0
     return result
 
 

@@ -55,7 +55,7 @@ class RankedLists(Statistic[Ints]):
     Reference:   proofs/ranked-lists.md; Jarvelin and Kekalainen 2002.
     Cost:        one scan, one sort, O(rows) memory.
 
-    >>> replaced = Protection(neighbours=Neighbours.REPLACE_ONE, unit=True, rows_per_unit=20)
+    >>> replaced = Protection(neighbours="replace-one", unit=True, rows_per_unit=20)
     >>> RankedLists(measure="ndcg", k=10).sensitivity(replaced) / STEPS
     2.0
     """
