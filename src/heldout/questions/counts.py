@@ -225,6 +225,12 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
                     table_pair(
                         "an outcome changes", [*REST, (0, HIGH)], [*REST, (1, HIGH)], **LABELS
                     ),
+                    unit_pair(
+                        "outcomes of a person's two rows change",
+                        [(0, HIGH), (0, HIGH), *REST],
+                        [(1, HIGH), (1, HIGH), *REST],
+                        **LABELS,
+                    ),
                 ),
                 note="only outcomes are secret: positives have noise, negatives follow",
             ),

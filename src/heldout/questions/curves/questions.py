@@ -44,6 +44,7 @@ from heldout.questions.worst_cases import (
     rows,
     spread,
     table_pair,
+    unit_pair,
 )
 
 if TYPE_CHECKING:
@@ -179,6 +180,12 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
                         "an outcome changes at the top",
                         [*REST, (0, 1.0)],
                         [*REST, (1, 1.0)],
+                        **LABELS,
+                    ),
+                    unit_pair(
+                        "outcomes of a person's two rows change at the top",
+                        [(0, 1.0), (0, 1.0), *REST],
+                        [(1, 1.0), (1, 1.0), *REST],
                         **LABELS,
                     ),
                 ),
