@@ -22,6 +22,7 @@ from heldout.kernel.door import Request
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.disjoint import EachGroup
 from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.noise.tied import TiedLaplace
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.statistic import (
     METRICS,
@@ -32,7 +33,7 @@ from heldout.kernel.ranking.statistic import (
     ScoreTable,
     ScoreTables,
 )
-from heldout.kernel.statistic import BoundedSum, Statistic, compute
+from heldout.kernel.statistic import STEPS, BoundedSum, Statistic, compute
 from heldout.questions.counts import ThresholdCounts
 from heldout.questions.groups import Divisible
 from heldout.questions.regression.mechanisms import Axis, GridCounts, PowerSums, RowCount
@@ -130,6 +131,19 @@ def test_counts_and_sums_by_group_move_as_far_as_those_of_all_rows(
         assert largest == claimed or protection.only_labels, protection
         for whole in (each for each in WHOLE if type(each) is type(statistic)):
             assert claimed == whole.sensitivity(protection)
+
+
+def test_outcomes_move_the_positives_of_all_groups_by_a_row_each(connection: Any) -> None:
+    """What tied noise is for: the totals of both classes stay, the positives move by k."""
+    values = np.array(answers(connection, VECTORS[0])).reshape(len(SETS), GROUPS, 2, -1)
+    totals, positives = (
+        each.reshape(len(SETS), -1) for each in (values.sum(axis=2), values[:, :, 1])
+    )
+    for protection in (each for each in PROTECTIONS if each.only_labels):
+        one, other = np.nonzero(neighbours(protection))
+        assert (totals[one] == totals[other]).all()
+        moved = np.abs(positives[one] - positives[other]).sum(axis=1)
+        assert moved.max() == protection.rows_per_unit
 
 
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])
@@ -273,7 +287,10 @@ BY_GROUP: list[Divisible[Any, Any]] = [
 def test_a_question_by_group_pairs_its_noise_with_the_rows_that_may_move(
     question: Divisible[Any, Any], protection: Protection
 ) -> None:
-    """Noise on a vector is for the sensitivity of all groups; other noise is for a single row."""
+    """Noise on a vector is for the sensitivity of all groups; other noise is for a single row.
+
+    Where only outcomes are secret, a confusion matrix has noise on its positives.
+    """
     people = {"unit": "who", "rows_per_unit": protection.rows_per_unit} if protection.unit else {}
     rows = ho.Dataset(
         {"who": range(6), "y": [0, 1] * 3, "p": [0.2, 0.7] * 3, "g": list("abcabc"), "w": [1] * 6},
@@ -289,7 +306,17 @@ def test_a_question_by_group_pairs_its_noise_with_the_rows_that_may_move(
     assert isinstance(asked, Request)
     assert price(asked.event()) == ho.Loss.pure("1/2")
     if isinstance(asked.mechanism, DiscreteLaplace):
-        assert asked.mechanism.l1_sensitivity == asked.statistic.sensitivity(rows.protection)
+        claimed = asked.statistic.sensitivity(rows.protection)
+        tied = question.kind == "confusion" and protection.only_labels
+        assert isinstance(asked.mechanism, TiedLaplace) == tied
+        if isinstance(asked.mechanism, TiedLaplace):  # noise on positives alone: half of the moves
+            largest = STEPS if question.weighted else 1
+            assert claimed == 2 * protection.rows_per_unit * largest
+            assert asked.mechanism.l1_sensitivity == protection.rows_per_unit * largest
+            assert 2 * asked.mechanism.dimension == asked.statistic.size
+            assert asked.mechanism.cells == asked.statistic.intervals
+        else:
+            assert asked.mechanism.l1_sensitivity == claimed
         return
     assert isinstance(asked.mechanism, EachGroup)
     one: Any = asked.mechanism.one

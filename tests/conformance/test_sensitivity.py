@@ -293,7 +293,7 @@ def test_protection_lists_the_changes_that_neighbours_allow(protection: Protecti
 # --- raw tables, whose units own more rows than they may keep ------
 
 OTHERS = [("a", 0, 0.25), ("b", 1, 0.5), ("a", 1, 1.0), ("a", 0, 0.0)]
-UNIT_ROWS = [(0, 0.0), (1, 0.25), (0, 1.0)]
+UNIT_ROWS = [(0, 0.0), (1, 0.25), (0, 1.0), (1, 1.0)]  # two differ by their outcomes alone
 MOST_OWNED = 4
 OWNED = [
     rows for size in range(MOST_OWNED + 1) for rows in itertools.product(UNIT_ROWS, repeat=size)

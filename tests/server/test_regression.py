@@ -193,7 +193,7 @@ def test_questions_about_a_label_are_refused_with_what_they_need(
 def test_the_data_set_says_which_questions_it_can_answer(costs: Costs) -> None:
     facts = costs.client("ana").get("/api/v1/datasets/costs").json()
     can = {each["question"] for each in facts["questions"] if each["why_not"] is None}
-    assert can == {"residual-plot", "regression-metrics", "compare-errors"}
+    assert can == {"residual-plot", "regression-metrics"}
     binary = costs.client("ana").get("/api/v1/datasets/readmissions").json()
     cannot = {each["question"]: each["why_not"] for each in binary["questions"]}
     assert "observed and a predicted number" in cannot["residual-plot"]
