@@ -83,7 +83,7 @@ def _named(value: Any) -> tuple[str, Any]:
         return kind.__name__, {
             name: plain(entry)
             for name, entry in given.items()
-            if (kind.__name__, name) not in _IF_GIVEN or entry
+            if (kind.__name__, name) not in _IF_GIVEN or entry != ()
         }
     raise TypeError(f"A {kind.__name__} cannot be kept.")
 
