@@ -74,7 +74,7 @@ test-louder: .venv/dev
 mutants: .venv/dev
 	$(BIN)/python tools/mutants.py --out docs/mutants.md
 
-# Races, killed processes, long simulations: five to seven minutes more, which CI takes too.
+# Races, killed processes, simulations, examples of docs: six to eight minutes more, which CI takes too.
 test-slow: .venv/dev
 	bash tools/with_postgres.sh $(PYTEST) $(TWO) -m slow
 

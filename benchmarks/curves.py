@@ -2,7 +2,7 @@
 
     python -m benchmarks.curves [--runs 16] [--rows 1000 5000] [--epsilon 1] [--neighbours ...]
                                 [--families smooth tied sharp] [--data DIR] [--held-back]
-                                [--quotes] [--sets]
+                                [--quotes] [--sets] [--named 0.2 0.5] [--groups]
 
 Families of made-up scores: `smooth`; `tied` (deciles, votes, leaves, heaps); `sharp` (a class ends
 at a point, or is wholly at one). With `--data` models of adult, CPS, diabetes, Reuters, SMS and
@@ -11,8 +11,9 @@ models, which no setting was chosen on: look at them when all is chosen. Every r
 (those of real sets are drawn without replacement) and new noise, as in production.
 
 Shares are of 95% intervals. A standard error follows each figure; that of a share counts a run's
-readings as one. The histogram has 8, 16, 32 or 64 even bins with Laplace noise for all of epsilon,
-and of each set the best number in hindsight.
+readings as one. `--named` buys counts at thresholds; `--groups` asks for the curves of two groups,
+a third and two thirds of the rows, and measures either. The histogram has 8, 16, 32 or 64 even
+bins with Laplace noise for all of epsilon, and of each set the best number in hindsight.
 """
 
 import argparse
@@ -95,25 +96,25 @@ MADE_UP: dict[str, dict[str, tuple[float, Shape]]] = {
 }
 HELD_BACK: dict[str, dict[str, tuple[float, Shape]]] = {
     "smooth": {
-        "two groups": (0.2, lambda y: _logistic(_normal(y, 1.2) + 1.5 * (_even(y) < 0.3))),
-        "gamma": (0.4, lambda y: np.clip(RANDOM.gamma(np.where(y, 3.0, 1.5)) / 12, 0, 1)),
-        "unequal spread": (0.3, lambda y: _logistic((1 + 1.5 * y) * _normal(y, 0, 0) + y - 0.5)),
-        "triangle": (0.5, lambda y: np.where(y == 1, np.sqrt(_even(y)), 1 - np.sqrt(_even(y)))),
+        "double exponential": (0.3, lambda y: _logistic(RANDOM.laplace(1.6 * y - 0.8))),
+        "beta": (0.35, lambda y: RANDOM.beta(np.where(y, 4.0, 2.0), np.where(y, 2.5, 5.0))),
+        "three groups": (0.15, lambda y: _logistic(
+            _normal(y, 1.8) + RANDOM.integers(3, size=len(y)))),
+        "chi-squared": (0.25, lambda y: np.exp(-RANDOM.chisquare(np.where(y, 2.0, 4.0)) / 4)),
     },
     "tied": {
-        "seven votes": (0.25, lambda y: _votes(y, 7)),
-        "percents": (0.3, lambda y: _steps(_logistic(_normal(y)), 100)),
-        "30 leaves": (0.15, lambda y: _leaves(y, 30)),
-        "half rounded": (0.3, lambda y: _some(
-            y, 0.5, _steps(s := _logistic(_normal(y)), 5), s)),
-        "two values": (0.3, lambda y: np.where(_even(y) < 0.2 + 0.6 * y, 0.8, 0.3)),
+        "points": (0.2, lambda y: np.minimum(RANDOM.poisson(np.where(y, 6.0, 3.0)), 20) / 20),
+        "twentieths": (0.4, lambda y: _steps(RANDOM.beta(np.where(y, 3, 1), 2.0), 20)),
+        "a third at 1/2": (0.3, lambda y: _some(y, 1 / 3, 0.5, _logistic(_normal(y, 2.0)))),
+        "few values, uneven": (0.3, lambda y: np.array([0.02, 0.07, 0.31, 0.9])[
+            np.searchsorted([-1.5, 0.0, 1.0], _normal(y, 1.2))]),
     },
     "sharp": {
-        "gap": (0.2, lambda y: np.where(y == 1, 0.7 + 0.3 * _even(y), 0.4 * _even(y))),
-        "tenth lost": (0.3, lambda y: np.where(y * _even(y) > 0.9, 0.1 * _even(y), _apart(y))),
-        "exponential": (0.3, lambda y: np.clip(0.3 * y + RANDOM.exponential(0.12, len(y)), 0, 1)),
-        "upside down": (0.4, lambda y: 1 - _apart(y)),
-        "clipped": (0.3, lambda y: np.clip(0.5 + 0.6 * _normal(y, 1.2, -0.6), 0, 1)),
+        "island": (0.25, lambda y: np.where(y == 1, _some(y, 0.3, 0.6, 0.75) + 0.1 * _even(y),
+                                            0.7 * _even(y))),
+        "negatives begin": (0.3, lambda y: np.where(y == 1, _even(y), 0.36 + 0.64 * _even(y))),
+        "ramp": (0.3, lambda y: np.where(y == 1, 0.2 + 0.8 * np.sqrt(_even(y)), 0.7 * _even(y))),
+        "some lost at 0": (0.2, lambda y: np.where(y * _even(y) > 0.8, 0, _apart(y))),
     },
 }  # fmt: skip
 
@@ -283,21 +284,50 @@ def holds(interval: tuple[float, float], value: float) -> bool:
     return bool(interval[0] - 1e-9 <= value <= interval[1] + 1e-9)
 
 
+def by_group(labels: Any, scores: Any, *, epsilon: str, neighbours: str) -> Iterator[Any]:
+    """Curves of each group with its rows."""
+    group = np.where(RANDOM.random(len(labels)) < 1 / 3, "a", "b")
+    columns = {"y": labels, "p": scores, "g": group}
+    data = ho.Dataset(
+        columns, label="y", score="p", groups={"g": ["a", "b"]}, neighbours=neighbours
+    )
+    session: Any = ho.Session(data, budget=ho.Budget(epsilon=epsilon))
+    groups = session.curves(epsilon=epsilon, by="g").groups
+    for name in ("a", "b"):
+        yield groups[name], labels[group == name], scores[group == name]
+
+
 def run(
-    one: Set, rows: int, found: Figures, *, epsilon: str, neighbours: str, population: Any
+    one: Set, rows: int, found: Figures, *, groups: bool, population: Any, **asked: Any
 ) -> None:
     labels, scores = one.draw(rows)
     if not 2 <= labels.sum() <= len(labels) - 2:
         return
-    truth: Any = Truth(labels, scores)
+    if groups:
+        for curves, some, theirs in by_group(labels, scores, **asked):
+            measure_one(curves, some, theirs, found, population=population, **asked)
+        return
     start = time.process_time()
-    curves: Any = ho.roc_curve(labels, scores, epsilon=epsilon, neighbours=neighbours)
+    curves = ho.roc_curve(labels, scores, **asked)
+    took = time.process_time() - start
+    measure_one(curves, labels, scores, found, population=population, took=took, **asked)
+
+
+def measure_one(
+    curves: Any, labels: Any, scores: Any, found: Figures, *, epsilon: str, neighbours: str,
+    population: Any, took: float = 0.0, thresholds: Any = (),
+) -> None:  # fmt: skip
+    truth: Any = Truth(labels, scores)
+    start = time.process_time() - took
     measures = {"AUC": curves.auc, "AP": curves.average_precision, "KS": curves.ks}
     ends = {name: each.noise_interval() for name, each in measures.items()}
     curves.auc.interval()
     band = curves.roc.band(noise_only=True, at=RATES)
     found.add("ms", 1e3 * (time.process_time() - start))
+    for name, measure, value in decided(curves, truth):
+        found.add(name, holds(measure.noise_interval(), value))
     places = np.unique([np.quantile(scores, share) for share in THRESHOLDS])
+    places = places if len(thresholds) == 0 else np.asarray(thresholds)
     held, error = [], []
     for place in places:
         at = curves.confusion(float(place))
@@ -329,6 +359,35 @@ def run(
     found.add("session.auc error", abs(float(alone.value) - truth.AUC))
 
 
+def decided(curves: Any, truth: Any) -> Iterator[tuple[str, Any, float]]:
+    """What else is read off curves, with its value for these rows."""
+    labels, scores, share = truth.labels, truth.scores, truth.share
+    at = 0.2
+    called = scores >= at
+    true, false = (called & (labels == 1)).mean(), (called & (labels == 0)).mean()
+    yield "net benefit", curves.net_benefit(at), true - at / (1 - at) * false
+    yield "cost", curves.cost(at, false_negative=5), false + 5 * (share - true)
+    rates = np.linspace(0, 0.2, 101)
+    heights = np.interp(rates, truth.false, truth.true)
+    yield "partial AUC", curves.partial_auc(fpr=(0, 0.2)), np.trapezoid(heights, rates) / 0.2
+    odds = np.clip(np.log(np.maximum(scores, 1e-9) / np.maximum(1 - scores, 1e-9)), -7, 7)
+    yield "slope", curves.calibration_slope, _slope(labels, odds)
+    bins = np.digitize(scores, curves.calibration.edges[1:-1])
+    off = [abs((labels[bins == one] - scores[bins == one]).sum()) for one in np.unique(bins)]
+    yield "ECE", curves.expected_calibration_error, sum(off) / len(labels)
+
+
+def _slope(labels: Any, odds: Any) -> float:
+    """That of a logistic fit of labels on the log odds of scores."""
+    design, fitted = np.stack([np.ones_like(odds), odds], axis=1), np.array([0.0, 1.0])
+    for _ in range(30):
+        chance = _logistic(design @ fitted)
+        weight = design * (chance * (1 - chance))[:, None]
+        step = np.linalg.solve(weight.T @ design + 1e-6 * np.eye(2), design.T @ (labels - chance))
+        fitted = fitted + np.clip(step, -1, 1)
+    return float(fitted[1])
+
+
 def _compare(found: Figures, name: str, truth: Any, curve: tuple[Any, Any, float]) -> None:
     false, true, share = curve
     found.add(f"ROC {name}", np.abs(np.interp(RATES, false, true) - truth.roc).mean())
@@ -337,7 +396,10 @@ def _compare(found: Figures, name: str, truth: Any, curve: tuple[Any, Any, float
 
 # --- tables --------------------------------------------------------------------------------------
 
-SHARES = ("readings", "AUC", "AP", "KS", "noise band", "population band", "AUC of population")
+SHARES = (
+    "readings", "AUC", "AP", "KS", "noise band", "population band", "AUC of population",
+    "net benefit", "cost", "partial AUC", "slope", "ECE",
+)  # fmt: skip
 
 
 def ratios(found: Figures, kind: str) -> float:
@@ -427,6 +489,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--held-back", action="store_true")
     parser.add_argument("--quotes", action="store_true")
     parser.add_argument("--sets", action="store_true", help="a line for each set")
+    parser.add_argument("--named", type=float, nargs="*", default=[])
+    parser.add_argument("--groups", action="store_true")
     asked = parser.parse_args([] if arguments is None else arguments)
     shapes = HELD_BACK if asked.held_back else MADE_UP
     families = {name: list(made_up(shapes[name])) for name in asked.families}
@@ -444,7 +508,8 @@ def main(arguments: list[str] | None = None) -> None:
                 found = figures[one.name] = Figures()
                 for _ in range(asked.runs):
                     asks = {"epsilon": asked.epsilon, "neighbours": asked.neighbours}
-                    run(one, rows, found, population=whole, **asks)
+                    asks |= {"thresholds": asked.named} if asked.named else {}
+                    run(one, rows, found, groups=asked.groups, population=whole, **asks)
             if figures:
                 title = f"{family}, {rows:,} rows, epsilon {asked.epsilon}, {asked.neighbours}"
                 show(f"{title}, {asked.runs} runs a set", figures, every=asked.sets)

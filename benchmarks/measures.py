@@ -379,7 +379,7 @@ def main(repetitions: str = "400", *names: str) -> bool:
             continue
         for rows, epsilon in GRID:
             missed += _row(
-                name, rows, epsilon, values(ask(epsilon), draw, width, rows, epsilon, runs)
+                name, rows, epsilon, values(ask(epsilon), draw, width, rows=rows, runs=runs)
             )
     for name, family in FAMILIES.items():
         if names and name not in names:

@@ -4,7 +4,11 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
+import numpy as np
 from scipy import stats
+
+from heldout.intervals.noise import falls_to
+from heldout.kernel.ranking.ladder import NoiseLaw
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 
@@ -41,3 +45,15 @@ def louder(failed: int, runs: int, times: int) -> float:
     """
     share = 1.0 if failed == runs else stats.beta.ppf(0.95, failed + 1, runs - failed)
     return float(share**times)
+
+
+def mean_absolute_error(law: NoiseLaw, *, rung: int, cap: float = 1.0) -> float:
+    """Return the expected size of the noise, where an error counts at most `cap`."""
+    edges = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 4000)]) * cap
+    tails = np.asarray(law.survival(np.full(edges.shape, rung), edges))
+    return float(np.trapezoid(tails, edges))
+
+
+def error_quantile(law: NoiseLaw, *, rung: int, level: float) -> float:
+    """Return the t with P(|noise| <= t) = level for a data set on this rung."""
+    return falls_to(lambda size: float(law.survival(rung, size)), 1 - level, start=1e-12)

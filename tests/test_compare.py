@@ -12,6 +12,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from sklearn import metrics as reference
+from tests.chances import louder
 
 import heldout as ho
 from heldout import questions as q
@@ -69,7 +70,7 @@ def test_swapping_two_models_turns_the_sign_exactly() -> None:
     assert values["good", "good"] == Fraction(1, 2)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(1e-7, "17 alarms of 72 at a twentieth: a binomial tail of 7.4e-8")
 @pytest.mark.slow
 def test_equally_good_models_seldom_look_different() -> None:
     """72 releases about two models that are equally good: p-values below 0.05 in at most a few."""
@@ -213,7 +214,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HELDOUT_DEBUG", raising=False)
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(louder(0, 3, 40))
 def test_a_comparison_names_its_models_says_which_is_better_and_shows_it() -> None:
     rows = {"y": [1, 0] * 500, "p": [0.6, 0.5, 0.4, 0.5] * 250, "q": [0.9, 0.1] * 500}
     data = ho.Dataset(rows, label="y", score="p", rivals=["q"])
@@ -292,7 +293,7 @@ def test_a_bad_comparison_is_a_line_or_two_and_an_exit_code(
 # --- what the interval knows of how alike the models are -----------------------------------------
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 3, 40))
 def test_models_that_agree_have_a_narrower_interval_than_two_areas_and_the_better_one_is_seen() -> (
     None
 ):

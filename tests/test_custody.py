@@ -139,7 +139,7 @@ def test_rows_that_have_a_ledger_refuse_another_one(place: Path, tmp_path: Path)
     dataset = ho.Dataset(table(0), label="y", score="risk")
     ho.Session(dataset, budget=THREE, ledger=place).confusion(epsilon=3)
     for other in (None, tmp_path / "other.sqlite", ho.Ledger.open(None)):
-        with pytest.raises(BudgetMismatch, match="These rows have a ledger"):
+        with pytest.raises(BudgetMismatch, match="Another ledger keeps the budget"):
             ho.Session(dataset, budget=THREE, ledger=other)
     assert str(ho.Session(dataset, ledger=place).remaining) == "epsilon 0"
 

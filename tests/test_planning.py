@@ -7,13 +7,13 @@ from statistics import mean
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chances import error_quantile
 
 import heldout as ho
 from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError
 from heldout.intervals import registered
 from heldout.kernel import Protection
-from heldout.kernel.ranking.ladder import error_quantile
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.planning import _rounded_up, canonical_metric, decimal, metrics, plan
 
@@ -54,7 +54,7 @@ def test_the_planned_epsilon_gives_the_planned_half_width(rows, neighbours):
         assert wholes == pytest.approx(answer.whole_half_width, rel=0.1)
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(1e-6, "a binomial tail of 4.7e-7 at 95%")
 @pytest.mark.slow
 def test_the_noise_stays_within_the_planned_half_width_as_often_as_promised(rows):
     session = session_on(rows)

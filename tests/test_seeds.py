@@ -1,5 +1,6 @@
 """A run is a function of its seed, whatever the order of its tests, and rates of chance add up."""
 
+import ast
 import os
 import pathlib
 import shutil
@@ -113,6 +114,41 @@ def test_rates_that_add_up_to_too_much_stop_the_run(tmp_path: pathlib.Path) -> N
     assert status == 4
     assert not drawn
     assert "rates of chance must add up to at most 0.0001, got 0.001." in printed
+
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def rates(text: str) -> list[tuple[str, bool]]:
+    """Return every marked test of a file, and whether its rate says where it comes from.
+
+    That is a second word, a comment on its line, or a rate that is worked out (`louder(0, 6, 20)`).
+    """
+    lines = text.splitlines()
+    found = []
+    for test in ast.walk(ast.parse(text)):
+        for mark in getattr(test, "decorator_list", ()):
+            if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.chance":
+                said = len(mark.args) > 1 or not isinstance(mark.args[0], ast.Constant)
+                found.append((test.name, said or "#" in lines[mark.lineno - 1]))
+    return found
+
+
+GUESSED = 57
+"""Rates that nobody has derived or measured yet: `tools/rates.py` does. It may only fall."""
+
+
+def test_a_rate_of_chance_says_where_it_comes_from() -> None:
+    files = [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "papers" / "tests").rglob("test_*.py")]
+    marked = {
+        f"{file.relative_to(ROOT)}::{name}": said
+        for file in files
+        for name, said in rates(file.read_text(encoding="utf-8"))
+    }
+    assert len(marked) > 100
+    guessed = [name for name, said in marked.items() if not said]
+    assert len(guessed) <= GUESSED, guessed
+    assert rates("@pytest.mark.chance(1e-7)\ndef test_bare(): ...") == [("test_bare", False)]
 
 
 LOUD = """

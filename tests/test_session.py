@@ -282,7 +282,7 @@ def test_a_session_shows_no_exact_number() -> None:
 def test_a_session_does_not_pay_for_other_rows() -> None:
     mine = session(budget=1)
     other = ho.Dataset(ROWS, label="y", score="p")
-    with pytest.raises(ArgumentError, match="other rows"):
+    with pytest.raises(ArgumentError, match="budget of their own"):
         mine.viewing(other)
     assert mine.spent == ho.Loss.pure(0)
 

@@ -1,8 +1,10 @@
 """Shells derive: no command, page, client or audit lists kinds of questions by hand."""
 
 import ast
+import importlib
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.source import trees
@@ -20,6 +22,17 @@ OTHER_NAMES = {
 }
 """Files that use such a word for something else."""
 SHELLS = ("cli", "server", "client", "audit", "drawing", "pooling")
+
+
+def questions_table() -> Any:
+    """Return the tool that writes the tables of questions."""
+    path = ROOT / "tools" / "questions_table.py"
+    specification = importlib.util.spec_from_file_location("questions_table", path)
+    assert specification is not None
+    assert specification.loader is not None
+    tool = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(tool)
+    return tool
 
 
 def named(tree: ast.AST, kinds: set[str]) -> list[str]:
@@ -43,6 +56,16 @@ def test_no_shell_names_a_kind(shell: str) -> None:
             assert named(tree, kinds) == [], name
 
 
+def test_an_editor_knows_the_type_of_every_kind() -> None:
+    """A family is loaded when it is used, so its names are written down for type checkers."""
+    tool = questions_table()
+    listed = tool.FAMILIES.search(tool.TYPED.read_text(encoding="utf-8")).group()
+    assert listed == tool.families(), "run tools/questions_table.py --write"
+    for question in q.registered():
+        names = importlib.import_module(question.__module__).__all__
+        assert question.__name__ in names, question.kind
+
+
 def test_no_page_names_a_kind() -> None:
     for file in sorted((SOURCE / "server" / "pages").glob("*.html")):
         text = file.read_text(encoding="utf-8")
@@ -55,12 +78,7 @@ def test_no_page_names_a_kind() -> None:
 
 
 def test_every_cell_of_the_table_of_shells_has_a_reason_or_is_yes() -> None:
-    path = ROOT / "tools" / "questions_table.py"
-    specification = importlib.util.spec_from_file_location("questions_table", path)
-    assert specification is not None
-    assert specification.loader is not None
-    tool = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(tool)
+    tool = questions_table()
     page = tool.PAGE.read_text(encoding="utf-8")
     assert tool.where() in page, "run tools/questions_table.py --write"
     for question in q.registered():

@@ -1,7 +1,7 @@
 """Prints the tables of questions from the registry; `--write` puts them in their page.
 
 python tools/questions_table.py            print
-python tools/questions_table.py --write    renew docs/questions.md
+python tools/questions_table.py --write    renew the page and the types
 """
 
 import re
@@ -13,7 +13,10 @@ from heldout.cli.rows import options_for
 from heldout.questions import Question, registered
 from heldout.server.declaration import SERVED
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "questions.md"
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "questions.md"
+TYPED = ROOT / "src" / "heldout" / "questions" / "__init__.py"
+FAMILIES = re.compile(r"(    from heldout\.questions\.[\w.]+ import \*  # noqa: F403\n)+")
 BETWEEN = re.compile(r"(<!-- from the registry -->\n).*?(<!-- to here -->)", re.DOTALL)
 WHERE = re.compile(r"(<!-- where, from the registry -->\n).*?(<!-- to here -->)", re.DOTALL)
 SHELLS = ("library", "command line", "API", "page", "client")
@@ -70,9 +73,18 @@ def page(before: str) -> str:
     return WHERE.sub(lambda match: match[1] + "\n" + where() + "\n" + match[2], renewed)
 
 
+def families() -> str:
+    """Return the import of every family of this package, by which type checkers know its kinds."""
+    modules = {question.__module__ for question in registered()}
+    ours = sorted(module for module in modules if module.startswith("heldout.questions."))
+    return "".join(f"    from {module} import *  # noqa: F403\n" for module in ours)
+
+
 def main(arguments: list[str]) -> int:
     if "--write" in arguments:
         PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        typed = FAMILIES.sub(families(), TYPED.read_text(encoding="utf-8"))
+        TYPED.write_text(typed, encoding="utf-8")
     else:
         print(table(), where(), sep="\n", end="")
     return 0

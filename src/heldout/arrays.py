@@ -1,5 +1,7 @@
-"""The types of arrays, so that signatures say what they take and give."""
+"""The types of arrays, so that signatures say what they take; and how many threads use them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import numpy as np
@@ -8,3 +10,17 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Use one thread for many small products: the threads of one product wait for one another.
+
+    >>> with one_thread():
+    ...     np.ones((2, 2)) @ np.ones(2)
+    array([2., 2.])
+    """
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    with threadpool_limits(limits=1):
+        yield

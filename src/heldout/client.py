@@ -513,6 +513,19 @@ class RemoteDataset:
         text = self._server._transport.text(path, rows=rows)
         return pyarrow.csv.read_csv(io.BytesIO(text.encode()))
 
+    @property
+    def published(self) -> list[Record]:
+        """Return the private twins that the custodian published: id, price, and bad questions."""
+        return self._server._transport.get_all(f"/datasets/{escaped(self.name, safe='')}/published")
+
+    def published_rows(self, identity: str) -> "pyarrow.Table":
+        """Return the rows of a private twin by its id."""
+        import pyarrow.csv
+
+        path = f"/datasets/{escaped(self.name, safe='')}/published/{escaped(identity, safe='')}.csv"
+        text = self._server._transport.text(path)
+        return pyarrow.csv.read_csv(io.BytesIO(text.encode()))
+
 
 @dataclass(frozen=True)
 class Quoted:

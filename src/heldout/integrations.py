@@ -196,7 +196,7 @@ def _adjacent(protection: Mapping[str, Any]) -> str:
         return f"Adjacent tables differ by replacing {one}."
     if protection["neighbours"] == "add-remove":
         return f"Adjacent tables differ by adding or removing {one}."
-    return f"Adjacent tables differ in the label of {one}; all other columns are public."
+    return f"Adjacent tables differ in the outcome of {one}; all other columns are public."
 
 
 def _unprotected(protection: Mapping[str, Any]) -> str:

@@ -105,7 +105,7 @@ def one_off(
     names = {"label": "y_true", "weight": "sample_weight"}
     check_columns(
         {names.get(name, "y_score"): column for name, column in columns.items()},
-        show_lengths=neighbours == "replace-one",
+        show_lengths=neighbours != "add-remove",
     )
     dataset = Dataset(columns, label="label", neighbours=neighbours, **options)
     return Session(dataset, budget=budget)

@@ -709,7 +709,8 @@ def naive_bayes(**words: Any) -> Any:
     return _trained(features.PrivateNaiveBayes(**settings), **at_fit)
 
 
-@entry("features.PrivateLogisticRegression", **TRAINING, weight=("number", 5), ridge=NONE)
+@entry("features.PrivateLogisticRegression", **TRAINING, weight=("number", 5), ridge=NONE,
+       bounds=NONE)  # fmt: skip
 def logistic_regression(**words: Any) -> Any:
     settings, at_fit = _split(words)
     return _trained(features.PrivateLogisticRegression(**settings), **at_fit)

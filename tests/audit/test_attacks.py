@@ -100,17 +100,25 @@ def test_bad_words_are_refused() -> None:
 
 
 def test_against_a_private_release_no_attacker_beats_the_bound() -> None:
-    """The two attackers of the figure at epsilon 1, on small data, where noise matters most."""
-    trials, won = 600, np.zeros(2)
+    """The two attackers of the figure at epsilon 1, on small data, where noise matters most.
+
+    Against counts by score, as for small classes, and against a value, as for large ones.
+    """
+    trials, won = 600, np.zeros((2, 2))
     up, down = [0.55, 0.65, 0.75, 0.85, 0.9, 0.95], [0.1, 0.2, 0.3, 0.5, 0.6]
     pair = table_pair("a label", [*rows(up, down), (0, 0.01)], [*rows(up, down), (1, 0.99)])
     for truth in (0, 1):
         session = open_session(WorstCase(pairs=(pair,)), pair, truth, "replay")
         for _ in range(trials // 2):
-            noisy = session.ask(q.Auc(epsilon="1"))._noisy()
-            count = min(noisy["noisy_counts"], key=lambda look: look["scale"])["positives"]
-            guesses = (label_from_auc(up, down, noisy["unclamped"]), float(count >= 7))
-            won += [0.5 if guess == 0.5 else guess == truth for guess in guesses]
+            small = session.ask(q.Auc(epsilon="1", smaller_class=5))
+            large = session.ask(q.Auc(epsilon="1", smaller_class=10**4))._noisy()
+            seen = (
+                (small.value, sum(small._noisy()["positives"])),
+                (large["unclamped"], large["noisy_counts"][0]["positives"]),
+            )
+            for way, (area, count) in enumerate(seen):
+                guesses = (label_from_auc(up, down, area), float(count >= 7))
+                won[way] += [0.5 if guess == 0.5 else guess == truth for guess in guesses]
     # Four deviations above the bound would be a leak.
     assert (won / trials).max() < most_success(1.0) + 4 * 0.5 / np.sqrt(trials)
 

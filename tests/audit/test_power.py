@@ -67,7 +67,7 @@ def test_the_papers_algorithms_are_among_them() -> None:
     assert sum(name.startswith("sparse-vector") for name in VIOLATORS) >= 4
 
 
-@pytest.mark.chance(2e-7)
+@pytest.mark.chance(2e-7, "two audits at a confidence of 1 - 1e-7")
 def test_the_correct_sparse_vector_is_not_flagged() -> None:
     def draw(pair, side, epsilon, count, door):
         half = float(epsilon) / 2
@@ -95,7 +95,7 @@ LONGER = [name for name in OWN if name not in {*LONG_ONLY, *SHORT}]
 assert set(OWN) >= set(SHORT)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(1e-7, "the confidence that is asked for")
 @pytest.mark.parametrize(
     "name", [*SHORT, *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)]
 )
@@ -116,7 +116,7 @@ def test_none_of_ours_is_flagged(name: str) -> None:
     assert not found.violated, str(found)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(1e-7, "the confidence that is asked for")
 def test_every_answer_that_tests_is_booked(monkeypatch: pytest.MonkeyPatch) -> None:
     booked = []
     book = Ledger.book

@@ -48,7 +48,7 @@ EXPECTED = (
 class Live:
     """A running server with its people, its rows and files to submit."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **more: Any) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -61,7 +61,7 @@ class Live:
             (self.files / name).write_text(json.dumps(model), encoding="utf-8")
         (self.files / "mixing.onnx").write_bytes(mixing())
         settings = {"address": self.address, "rows": self.files, "sign_ins_per_minute": 10_000}
-        self.service = Service(Settings.at(folder / "server", **settings))
+        self.service = Service(Settings.at(folder / "server", **settings | more))
         prepare(self.service)
         for name, role in ROLES.items():
             accounts.add_person(self.service, name=name, role=role)

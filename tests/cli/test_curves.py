@@ -115,7 +115,7 @@ def test_evaluate_shows_curves_when_asked(run):
     assert "curves" in found["releases"]
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 3, 40))
 def test_declared_scores_are_the_bins(run):
     asked = ("curves", "test.parquet", "--label", "readmitted", "--score", "comorbidities")
     asked += ("--score-range", "0", "9", "--epsilon", "4", "--json")

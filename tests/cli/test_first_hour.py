@@ -103,7 +103,7 @@ def test_the_doctor_looks_at_everything(run, here):
     lost = run("doctor", "--ledger", "l.sqlite")
     assert lost.code == 2
     assert "WRONG" in lost.out
-    assert lost.err == "heldout: Not as it must be: ledger key.\n"
+    assert lost.err == "heldout: These checks failed: ledger key.\n"
 
 
 @pytest.mark.slow

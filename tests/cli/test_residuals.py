@@ -87,7 +87,7 @@ def test_a_ledger_keeps_count(run, pay):
     words = ("residuals", "pay.parquet", *COLUMNS, "--epsilon", "1", "--ledger", "l.sqlite")
     first = run(*words)
     assert first.code == 2
-    assert "--budget must be given when a ledger first meets these rows" in first.err
+    assert "--budget must be given the first time a ledger sees these rows" in first.err
     assert run(*words, "--budget", "3/2").code == 0
     again = run(*words)
     assert again.code == 1

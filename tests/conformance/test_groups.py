@@ -22,15 +22,18 @@ from heldout.kernel.door import Request
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.disjoint import EachGroup
 from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.noise.tied import TiedLaplace
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.statistic import (
     METRICS,
     RankedGroups,
     RankedRows,
+    RankedTable,
+    RankedWithTable,
     ScoreTable,
     ScoreTables,
 )
-from heldout.kernel.statistic import BoundedSum, Statistic, compute
+from heldout.kernel.statistic import STEPS, BoundedSum, Statistic, compute
 from heldout.questions.counts import ThresholdCounts
 from heldout.questions.groups import Divisible
 from heldout.questions.regression.mechanisms import Axis, GridCounts, PowerSums, RowCount
@@ -44,6 +47,11 @@ SETS = [
 ]
 CONTENT = np.array([[rows.count(kind) for kind in range(len(KINDS))] for rows in SETS])
 LEFT = sum(np.maximum(np.subtract.outer(kind, kind), 0) for kind in CONTENT.T)
+PUBLIC = [
+    sorted((group, score) for group, _, score in (KINDS[kind] for kind in rows)) for rows in SETS
+]
+SAME = np.array([[one == other for other in PUBLIC] for one in PUBLIC])
+"""Which pairs have the same rows but for their labels."""
 PROTECTIONS = [
     Protection(neighbours=relation, unit=unit, rows_per_unit=rows)
     for relation in Neighbours
@@ -75,6 +83,8 @@ WHOLE: list[Statistic] = [  # the same without groups
 def neighbours(protection: Protection) -> Any:
     """Which pairs differ by one person's rows: the definition, written again."""
     most, arrived = protection.rows_per_unit, LEFT.T
+    if protection.neighbours is Neighbours.LABEL:  # the same groups and scores
+        return (arrived == LEFT) & (most >= LEFT) & SAME
     if protection.neighbours is Neighbours.ADD_REMOVE:
         return (LEFT == 0) & (arrived <= most) | (arrived == 0) & (most >= LEFT)
     if protection.unit:
@@ -116,9 +126,24 @@ def test_counts_and_sums_by_group_move_as_far_as_those_of_all_rows(
     apart = sum(np.abs(np.subtract.outer(column, column)) for column in values.T)
     for protection in PROTECTIONS:
         claimed = statistic.sensitivity(protection)
-        assert apart[neighbours(protection)].max() == claimed, protection
+        largest = apart[neighbours(protection)].max()
+        assert largest <= claimed, protection
+        assert largest == claimed or protection.only_labels, protection
         for whole in (each for each in WHOLE if type(each) is type(statistic)):
             assert claimed == whole.sensitivity(protection)
+
+
+def test_outcomes_move_the_positives_of_all_groups_by_a_row_each(connection: Any) -> None:
+    """What tied noise is for: the totals of both classes stay, the positives move by k."""
+    values = np.array(answers(connection, VECTORS[0])).reshape(len(SETS), GROUPS, 2, -1)
+    totals, positives = (
+        each.reshape(len(SETS), -1) for each in (values.sum(axis=2), values[:, :, 1])
+    )
+    for protection in (each for each in PROTECTIONS if each.only_labels):
+        one, other = np.nonzero(neighbours(protection))
+        assert (totals[one] == totals[other]).all()
+        moved = np.abs(positives[one] - positives[other]).sum(axis=1)
+        assert moved.max() == protection.rows_per_unit
 
 
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])
@@ -155,6 +180,26 @@ def test_a_row_moves_one_entry_of_its_own_groups_table(connection: Any) -> None:
         moved = found[after] - found[before]
         assert moved.sum() == np.abs(moved).sum() == 1
         assert moved[KINDS[kind][0]].sum() == 1
+
+
+def test_a_ranking_with_its_table_is_the_ranking_and_the_table(connection: Any) -> None:
+    """RankedWithTable and GroupsWithTables: whatever holds of the two holds of both together."""
+    table = ScoreTable((0, 1), cells=4)
+    one = RankedWithTable(RankedRows("auc"), table)
+    both = answers(connection, one.of_groups(GROUPS))
+    ranked = answers(connection, RankedGroups("auc", GROUPS))
+    tables = answers(connection, ScoreTables(table, GROUPS))
+    for pairs, rankings, counts in zip(both, ranked, tables, strict=True):
+        assert [pair.ranking for pair in pairs] == rankings
+        assert [pair.table.tolist() for pair in pairs] == [count.tolist() for count in counts]
+    whole = [
+        answers(connection, statistic)
+        for statistic in (one, RankedWithTable(RankedTable("auc", table), table))
+    ]
+    expected = answers(connection, RankedRows("auc")), answers(connection, table)
+    for exact, on_grid, ranking, count in zip(*whole, *expected, strict=True):
+        assert exact.ranking == ranking
+        assert exact.table.tolist() == on_grid.table.tolist() == count.tolist()
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
@@ -242,7 +287,10 @@ BY_GROUP: list[Divisible[Any, Any]] = [
 def test_a_question_by_group_pairs_its_noise_with_the_rows_that_may_move(
     question: Divisible[Any, Any], protection: Protection
 ) -> None:
-    """Noise on a vector is for the sensitivity of all groups; other noise is for a single row."""
+    """Noise on a vector is for the sensitivity of all groups; other noise is for a single row.
+
+    Where only outcomes are secret, a confusion matrix has noise on its positives.
+    """
     people = {"unit": "who", "rows_per_unit": protection.rows_per_unit} if protection.unit else {}
     rows = ho.Dataset(
         {"who": range(6), "y": [0, 1] * 3, "p": [0.2, 0.7] * 3, "g": list("abcabc"), "w": [1] * 6},
@@ -258,7 +306,17 @@ def test_a_question_by_group_pairs_its_noise_with_the_rows_that_may_move(
     assert isinstance(asked, Request)
     assert price(asked.event()) == ho.Loss.pure("1/2")
     if isinstance(asked.mechanism, DiscreteLaplace):
-        assert asked.mechanism.l1_sensitivity == asked.statistic.sensitivity(rows.protection)
+        claimed = asked.statistic.sensitivity(rows.protection)
+        tied = question.kind == "confusion" and protection.only_labels
+        assert isinstance(asked.mechanism, TiedLaplace) == tied
+        if isinstance(asked.mechanism, TiedLaplace):  # noise on positives alone: half of the moves
+            largest = STEPS if question.weighted else 1
+            assert claimed == 2 * protection.rows_per_unit * largest
+            assert asked.mechanism.l1_sensitivity == protection.rows_per_unit * largest
+            assert 2 * asked.mechanism.dimension == asked.statistic.size
+            assert asked.mechanism.cells == asked.statistic.intervals
+        else:
+            assert asked.mechanism.l1_sensitivity == claimed
         return
     assert isinstance(asked.mechanism, EachGroup)
     one: Any = asked.mechanism.one

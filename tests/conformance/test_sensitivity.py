@@ -127,8 +127,13 @@ def distances(connection: Any, statistic: Statistic) -> Any:
 
 
 def are_neighbours(left: Any, arrived: Any, protection: Protection) -> Any:
-    """The definition, written again: `left` rows are gone and `arrived` rows are new."""
+    """The definition, written again: `left` rows are gone and `arrived` rows are new.
+
+    Label neighbours have the same rows but for labels, which their counts do not tell.
+    """
     most = protection.rows_per_unit
+    if protection.neighbours is Neighbours.LABEL:
+        return (left == arrived) & (left <= most)
     if protection.neighbours is Neighbours.ADD_REMOVE:
         return (left == 0) & (arrived <= most) | (arrived == 0) & (left <= most)
     if protection.unit:
@@ -140,7 +145,11 @@ def are_neighbours(left: Any, arrived: Any, protection: Protection) -> Any:
 def pairs(protection: Protection) -> Any:
     """Which pairs of small data sets are neighbours."""
     left = sum(np.maximum(np.subtract.outer(kind, kind), 0) for kind in CONTENT.T)
-    return are_neighbours(left, left.T, protection)
+    near = are_neighbours(left, left.T, protection)
+    if protection.neighbours is Neighbours.LABEL:
+        public = CONTENT[:, : len(SCORES)] + CONTENT[:, len(SCORES) :]
+        near &= (public[:, None] == public[None]).all(axis=2)
+    return near
 
 
 @pytest.mark.parametrize(("statistic", "protection"), CASES)
@@ -149,6 +158,12 @@ def test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_fa
 ) -> None:
     largest = distances(connection, statistic)[pairs(protection)].max()
     assert largest <= statistic.sensitivity(protection), "the claim is too small: not private"
+    if protection.only_labels and largest < statistic.sensitivity(protection):
+        wider = Protection(
+            neighbours="replace-one", unit=True, rows_per_unit=protection.rows_per_unit
+        )
+        assert statistic.sensitivity(protection) <= statistic.sensitivity(wider)
+        return  # a label change is a replacement, and the bound is that of replacements
     assert largest == statistic.sensitivity(protection), "the claim is too large: noise for nothing"
 
 
@@ -226,7 +241,8 @@ def test_no_small_neighbours_are_ranked_further_apart_than_their_rung_allows(
         assert steps[near].max() <= 1, "neighbours stand on adjacent rungs"
         most = np.minimum.outer(bounds, bounds)
         assert (moved[near] <= most[near] + 1e-12).all(), (protection, metric)
-        assert moved[near].max() > 0.4, "some are far apart"
+        # Two average precisions rarely move apart: half of their difference moves by 3/8.
+        assert moved[near].max() > 0.35, "some are far apart"
 
 
 @pytest.mark.parametrize(
@@ -249,7 +265,9 @@ def test_two_models_cells_move_no_further_than_claimed(
     values = vectors(connection, statistic, rows=rows, sets=len(SETS))
     moved = sum(np.abs(np.subtract.outer(column, column)) for column in values.T)
     for protection in PROTECTIONS:
-        assert moved[pairs(protection)].max() == statistic.sensitivity(protection), protection
+        largest, claimed = moved[pairs(protection)].max(), statistic.sensitivity(protection)
+        assert largest <= claimed, protection
+        assert largest == claimed or protection.only_labels, protection
 
 
 def test_brute_force_notices_a_claim_that_is_too_small(connection: Any) -> None:
@@ -275,7 +293,7 @@ def test_protection_lists_the_changes_that_neighbours_allow(protection: Protecti
 # --- raw tables, whose units own more rows than they may keep ------
 
 OTHERS = [("a", 0, 0.25), ("b", 1, 0.5), ("a", 1, 1.0), ("a", 0, 0.0)]
-UNIT_ROWS = [(0, 0.0), (1, 0.25), (0, 1.0)]
+UNIT_ROWS = [(0, 0.0), (1, 0.25), (0, 1.0), (1, 1.0)]  # two differ by their outcomes alone
 MOST_OWNED = 4
 OWNED = [
     rows for size in range(MOST_OWNED + 1) for rows in itertools.product(UNIT_ROWS, repeat=size)
@@ -327,6 +345,14 @@ def test_a_unit_of_many_rows_moves_no_statistic_further_than_claimed(
                 claimed = statistic.sensitivity(protection)
                 if relation is Neighbours.ADD_REMOVE:
                     distance = np.abs(values - values[empty]).sum(axis=1).max()
+                elif relation is Neighbours.LABEL:
+                    assert claimed >= max(
+                        np.abs(values[one] - values[other]).sum()
+                        for one, other in itertools.combinations(range(len(OWNED)), 2)
+                        if [score for _, score in OWNED[one]]
+                        == [score for _, score in OWNED[other]]
+                    ), (statistic, relation)
+                    continue
                 else:
                     distance = max(np.abs(values - each).sum(axis=1).max() for each in values)
                 assert distance == claimed, (statistic, relation)

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.chances import error_quantile
 
 from heldout.intervals.confusion import Look
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking.ladder import NoiseLaw, error_quantile
+from heldout.kernel.ranking.ladder import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.ranking.sensitivity import area, average_precision, difference
 from heldout.questions.ranking.areas import (

@@ -90,7 +90,7 @@ def test_whatever_the_noise_does_values_and_intervals_stay_in_range(neighbours: 
             assert least <= low <= measure.value <= high <= most, name
 
 
-@pytest.mark.chance(1e-8)
+@pytest.mark.chance(1e-8, "20 counts of 78 and more, 2e-9 in all")
 def test_a_public_total_is_used() -> None:
     """Where the number of rows is public the four counts add up to it, give or take rounding.
 

@@ -2,6 +2,7 @@
 
 import itertools
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -180,23 +181,27 @@ def test_only_public_facts_decide_whether_the_sampling_error_is_bought() -> None
     assert stages(rows=None, protection=private, smaller_class=2000).worthwhile
 
 
-@pytest.mark.parametrize("kind", [q.Auc, q.AveragePrecision])
+@pytest.mark.parametrize("kind", [q.Auc, q.AveragePrecision, partial(q.Compare, score="r")])
 @pytest.mark.parametrize(
     "sizes",
     [
         [(rows, Fraction(1)) for rows in (4900, 5000, 5001, 5200, 5700, 6400, 9000)],
+        [(rows, Fraction(1)) for rows in (480, 500, 501, 520, 550, 600, 700, 900, 1200)],
+        [(round(400 * 1.25**step), Fraction(1)) for step in range(18)],
+        [(1000, Fraction(round(300 * 1.25**step), 1000)) for step in range(18)],
         [(5000, Fraction(part, 100)) for part in (98, 100, 101, 110, 130, 200)],
         [(10**6, Fraction(part, 1000)) for part in (49, 50, 51, 55, 70, 100)],
     ],
 )
 def test_more_rows_or_more_epsilon_never_widen_an_interval(kind: Any, sizes: Any) -> None:
-    """At 5,000 rows times epsilon the noise once jumped by a sixth."""
+    """At 5,000 rows times epsilon the noise once jumped by a sixth, of comparisons at 500."""
     widths = []
+    facts: dict[str, Any] = {"label": "y", "score": "p", "rivals": ("r",)}
     for rows, epsilon in sizes:
-        about = ScoredRows(name="", protection=PROTECTIONS[0], rows=rows, label="y", score="p")
+        about = ScoredRows(name="", protection=PROTECTIONS[0], rows=rows, **facts)
         quoted = kind(epsilon=epsilon).expected(about, q.Guess().about(rows))
         [width] = quoted.values()
         widths.append((width.noise, width.whole))
     for before, after in itertools.pairwise(widths):
-        assert after[0] <= before[0] * 1.001
-        assert after[1] <= before[1] * 1.001
+        assert after[0] <= before[0] * 1.003
+        assert after[1] <= before[1] * 1.003  # what is believed of areas is rounded

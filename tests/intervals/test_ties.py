@@ -50,7 +50,7 @@ def test_every_bound_holds_where_the_grid_is_coarse() -> None:
     assert precision_error < curves.average_precision
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(1e-7, "an interval at 1 - 1e-7")
 def test_the_released_share_of_tied_pairs_is_near_the_true_one() -> None:
     labels, scores = rows(3000, decimals=1)
     positives, negatives = scores[labels == 1], scores[labels == 0]

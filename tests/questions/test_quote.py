@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 from sklearn.metrics import average_precision_score
+from tests.chances import louder
 
 import heldout as ho
 from heldout import questions as q
@@ -105,7 +106,7 @@ def test_a_quote_and_the_release_agree(
     agree(quote.half_widths[0][name], released, question.draws, least=least)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 3, 40))
 @pytest.mark.parametrize("kind", [q.RegressionMetrics, q.ResidualPlot])
 def test_a_quote_of_residuals_and_the_release_agree(kind: Any) -> None:
     count = 4000

@@ -281,3 +281,22 @@ def test_extreme_bounds_never_overflow() -> None:
     door = ho.Session(rows, budget=ho.Budget(10))
     low, high = door.mean("a", epsilon=1, bounds=(0, 1e-140)).interval()
     assert 0 <= low <= high <= 1e-140
+
+
+def test_as_many_bins_times_and_samples_as_a_form_allows_are_asked_of_every_engine() -> None:
+    """Sums of a thousand terms were a thousand deep, which engines refuse: after the price."""
+    from heldout.data.sql import assemble, transpile
+    from heldout.questions.pass_at_k import PassSums
+    from heldout.questions.survival import MOST_TIMES, SurvivalCounts
+
+    rows = ho.Dataset({"a": [0.1, 0.5, 0.9]}, values={"a": (0, 1)})
+    session = ho.Session(rows, budget=ho.Budget(epsilon=1))
+    assert len(session.ask(q.Histogram(column="a", bins=1000, epsilon=1)).as_dict()) > 0
+    longest = (
+        SurvivalCounts(times=tuple(map(float, range(1, MOST_TIMES + 1)))),
+        PassSums(k=100, samples=1, least=100),
+    )
+    for statistic in longest:
+        statement = assemble("SELECT * FROM rows", statistic.body())
+        for dialect in ("postgres", "spark"):
+            assert "CAST" in transpile(statement, dialect=dialect)

@@ -81,6 +81,7 @@ class Site:
         usual = {"scoring_tick": settings.get("tick", 0.1), "hosts": ("testserver",)}
         self.service = Service(Settings.at(folder, **usual | settings))
         if settings.get("database") is None and not (folder / "server.sqlite").exists():
+            (folder / "server.sqlite").touch(mode=0o600)  # as the server makes it
             (folder / "server.sqlite").write_bytes(_empty_tables())
         self.link = prepare(self.service)
         self.app = make_app(self.service)

@@ -251,7 +251,7 @@ def test_the_pages_register_classes_and_offer_their_questions(
 
     ana = visit("ana")
     ask = ana.get("/datasets/flowers/ask").text
-    assert "Is the truth among its first calls?" in ask
+    assert "Is the true class among its top k?" in ask
     assert "Positive rows" not in ask
     assert 'value="compare"' not in ask
     sent = flowers.send("page.csv", predictions("a", "b", "c"), "text/csv")

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from tests.chances import louder
 from tests.server.clicking import Clicking
 from tests.server.conftest import LINEAR, Site
 
@@ -109,7 +110,7 @@ def first_value(answer: Any) -> float:
     return float(next(iter(answer["measures"].values()))["value"])
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(louder(0, 3, 40))
 def test_a_models_risk_is_judged_against_time_and_event(judging: Judging) -> None:
     model = judging.send("risk.json", json.dumps(RISK).encode(), "application/json")
     facts = judging.client("ana").get("/api/v1/datasets/followed").json()
@@ -125,7 +126,7 @@ def test_a_models_risk_is_judged_against_time_and_event(judging: Judging) -> Non
     assert [each["name"] for each in subject["models"]] == ["risk.json"]
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(louder(0, 3, 40))
 def test_predictions_by_key_are_judged_the_same_way(judging: Judging) -> None:
     upside_down = by_key("score", FOLLOWED["who"], 1 - AGE)
     model = judging.send("down.csv", upside_down, "text/csv")
@@ -148,7 +149,7 @@ def test_questions_of_the_rows_alone_take_no_model_and_the_others_need_one(
     assert "id of the model" in judging.answered("followed", "a3", CONCORDANCE)["detail"]
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(louder(0, 3, 40))
 def test_predictions_by_key_carry_several_declared_columns(judging: Judging) -> None:
     columns = np.full(ROWS, 0.75), np.full(ROWS, 90.0)
     model = judging.send("several.csv", by_key("dice,minutes", JUDGED["who"], *columns), "text/csv")

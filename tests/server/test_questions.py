@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("onnxruntime")
 
+from tests.chances import louder
 from tests.server.conftest import LINEAR, Site, rows, write_rows
 from tests.server.test_classes import DECLARATION as CLASSES
 from tests.server.test_classes import TABLE
@@ -179,7 +180,7 @@ def ask(site: Site, dataset: str, key: str, *questions: dict[str, Any], **more: 
     return site.client("ana").get(address, headers={"Prefer": "wait=10"}).json()
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(louder(0, 3, 40))
 def test_a_trained_model_is_the_answer_and_can_be_judged_on_the_same_budget(both: Site) -> None:
     trained = ask(both, "habits", "train", {"question": "training", "epsilon": "40"})
     assert trained["state"] == "answered", trained["words"]
@@ -197,7 +198,7 @@ def test_a_trained_model_is_the_answer_and_can_be_judged_on_the_same_budget(both
     assert spent == {"epsilon": "80", "delta": "0"}
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(louder(0, 3, 40))
 def test_a_signed_comparison_names_both_models_and_says_which_is_better(both: Site) -> None:
     good = both.upload(LINEAR)
     headers = {"Content-Type": "application/json", "Prefer": "wait=0"}
@@ -224,7 +225,7 @@ def test_a_signed_comparison_names_both_models_and_says_which_is_better(both: Si
     assert compared["finding"] in seen
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(louder(0, 3, 40))
 def test_a_public_copy_is_compared_with_the_rows_it_has_columns_of(both: Site) -> None:
     copy = {"numbers": {"b": HABITS["b"][:200]}, "texts": {"t": HABITS["t"][:200]}}
     asked = {"question": "separability", "epsilon": "20", "privatized": copy}
@@ -250,7 +251,7 @@ def sent_copy(site: Site, text: str, status: int = 201) -> Any:
 COPY = "id,b,t\n" + "".join(f"{at},{HABITS['b'][at]},{HABITS['t'][at]}\n" for at in range(200))
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(louder(0, 3, 40))
 def test_a_copy_is_an_artefact_and_the_question_leaves_its_columns_out(both: Site) -> None:
     copy = sent_copy(both, COPY)
     assert (copy["kind"], copy["state"]) == ("copy", "ready")
@@ -319,7 +320,7 @@ def test_questions_about_rows_alone_take_no_model_and_stand_alone(both: Site) ->
     assert '"flags": {"columns"' in str(facts(both, "readmissions")["training"])
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(louder(0, 3, 40))
 def test_rows_with_weights_are_asked_weighted_and_others_say_what_they_need(both: Site) -> None:
     model = both.upload(LINEAR | {"coefficients": {"smoker": 4}})["id"]
     weighted = {"question": "confusion", "epsilon": "50", "weighted": True}

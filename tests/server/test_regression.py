@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from starlette.datastructures import QueryParams
 from tests.chances import louder
 from tests.server.clicking import Clicking
 from tests.server.conftest import Site, write_rows
 from tests.server.test_site import Visitor
 
 from heldout.errors import ArgumentError
-from heldout.server import accounts
+from heldout.server import accounts, asking, datasets
 from heldout.server.declaration import Declaration
 
 DECLARATION: dict[str, Any] = {
@@ -196,6 +197,13 @@ def test_the_data_set_says_which_questions_it_can_answer(costs: Costs) -> None:
     binary = costs.client("ana").get("/api/v1/datasets/readmissions").json()
     cannot = {each["question"]: each["why_not"] for each in binary["questions"]}
     assert "observed and a predicted number" in cannot["residual-plot"]
+
+
+def test_the_page_begins_with_a_question_that_one_model_answers(costs: Costs) -> None:
+    wish = asking.Wish.of(QueryParams(""), datasets.find(costs.service, "costs"))
+    assert len(wish.ticked) == 1
+    assert not wish.compares
+    assert not wish.takes_copy
 
 
 def test_models_with_several_numbers_and_boards_are_refused(costs: Costs) -> None:

@@ -33,6 +33,9 @@ GET     /api/v1/datasets/{{name}}                    custodian analyst auditor
 PATCH   /api/v1/datasets/{{name}}                    custodian
 DELETE  /api/v1/datasets/{{name}}                    custodian
 GET     /api/v1/datasets/{{name}}/twin.csv           custodian analyst
+POST    /api/v1/datasets/{{name}}/published          custodian
+GET     /api/v1/datasets/{{name}}/published          custodian analyst auditor
+GET     /api/v1/datasets/{{name}}/published/{{identity}}.csv  custodian analyst
 GET     /api/v1/datasets/{{name}}/grants             custodian auditor
 POST    /api/v1/datasets/{{name}}/grants             custodian
 PATCH   /api/v1/datasets/{{name}}/grants/{{analyst}}   custodian
@@ -108,6 +111,8 @@ POST    /datasets/{{name}}/request                   analyst
 POST    /datasets/{{name}}/grants/{{analyst}}/decline  custodian
 GET     /datasets/{{name}}                           custodian analyst auditor
 GET     /datasets/{{name}}/twin.csv                  custodian analyst
+GET     /datasets/{{name}}/published/{{identity}}.csv  custodian analyst
+POST    /datasets/{{name}}/publish                   custodian
 GET     /datasets/{{name}}/ask                       analyst
 GET     /datasets/{{name}}/confirm                   analyst
 POST    /evaluations                               analyst
@@ -145,6 +150,9 @@ ALLOWED = read(TABLE + PAGES.strip())
 API = {route: roles for route, roles in read(TABLE).items() if "anybody" not in roles}
 SITE = {route: roles for route, roles in read(PAGES).items() if "anybody" not in roles}
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
+    ("POST", "/datasets/{name}/published"): {
+        "question": {"question": "private-twin", "epsilon": "1"}
+    },
     ("POST", "/datasets"): {"name": "x y", "source": "f", "declaration": {}, "budget": "1"},
     ("PATCH", "/datasets/{name}"): {"budget": "200"},
     ("POST", "/datasets/{name}/grants"): {"analyst": "nobody", "budget": "1"},

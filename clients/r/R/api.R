@@ -36,6 +36,24 @@ ho_twin <- function(server, name, rows = NULL) {
   ho_call(server, "GET", ho_path("/datasets/{name}/twin.csv", name = name), query = list(`rows` = rows))
 }
 
+#' Book a file of made-up rows for all analysts, out of the data set's own budget.
+#' @export
+ho_publish <- function(server, name, body, idempotency_key = NULL) {
+  ho_call(server, "POST", ho_path("/datasets/{name}/published", name = name), headers = list(`Idempotency-Key` = idempotency_key), body = body)
+}
+
+#' List what its custodian published, each with its price and what it will answer badly.
+#' @export
+ho_list_published <- function(server, name) {
+  ho_call(server, "GET", ho_path("/datasets/{name}/published", name = name))
+}
+
+#' The made-up rows that were published.
+#' @export
+ho_published_rows <- function(server, name, identity) {
+  ho_call(server, "GET", ho_path("/datasets/{name}/published/{identity}.csv", name = name, identity = identity))
+}
+
 #' Who may spend what, and did; its custodian and auditors.
 #' @export
 ho_list_grants <- function(server, name) {
@@ -68,8 +86,8 @@ ho_revoke_grant <- function(server, name, analyst) {
 
 #' Send a model or predictions as the body; a worker looks at it alone, in a sandbox.
 #' @export
-ho_upload <- function(server, file, type, name = NULL, features = NULL, prefer = NULL) {
-  ho_call(server, "PUT", ho_path("/artifacts"), query = list(`name` = name, `features` = features), headers = list(`Prefer` = prefer), file = file, type = type)
+ho_upload <- function(server, file, type, name = NULL, features = NULL, kind = NULL, prefer = NULL) {
+  ho_call(server, "PUT", ho_path("/artifacts"), query = list(`name` = name, `features` = features, `kind` = kind), headers = list(`Prefer` = prefer), file = file, type = type)
 }
 
 #' The caller's own artefacts.

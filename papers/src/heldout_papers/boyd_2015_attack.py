@@ -198,10 +198,15 @@ def _guesses(labels: Any, scores: Any, known: tuple[Any, Any]) -> dict[str, floa
 
     release = roc_auc_score(labels, scores, epsilon=_EPSILON)
     noisy = release._noisy()
-    count = min(noisy["noisy_counts"], key=lambda look: look["scale"])["positives"]
+    if "unclamped" in noisy:
+        looks = [*noisy["class_counts"], *noisy["noisy_counts"]]
+        area = noisy["unclamped"]
+        count = min(looks, key=lambda look: look["scale"])["positives"]
+    else:  # few rows: counts by score, which know the class better than the looks before them
+        area, count = release.value, sum(noisy["positives"])
     here = len(known[0])
     from_counts = 0.5 if count == here + 0.5 else float(count > here + 0.5)
-    from_area = label_from_auc(known[0], known[1], noisy["unclamped"])
+    from_area = label_from_auc(known[0], known[1], area)
     return dict(zip(_OURS, (from_area, from_counts), strict=True))
 
 

@@ -35,6 +35,7 @@ from heldout.audit.subjects import EVERYTHING
 from heldout.audit.tables import (
     ADD_REMOVE,
     ENTRANCES,
+    LABEL,
     REPLACE_ONE,
     Entrance,
     Neighbourhood,
@@ -51,6 +52,7 @@ from heldout.errors import ArgumentError, DataError, HeldoutError
 from heldout.estimators import Search
 from heldout.kernel import Budget, Ledger
 from heldout.kernel.loss import Loss
+from heldout.kernel.neighbours import Neighbours
 from heldout.pooling.pool import hand_in
 from heldout.questions import Question
 from heldout.questions.answers import plain
@@ -62,7 +64,7 @@ Ask = Callable[[], tuple[object, Loss]]
 """Returns what was released and the loss that was charged."""
 OWN: Final = ("receipt", "time", "account", "ledger", "hash", "previous", "sequence", "signature")
 """What two bookings of the same question never share."""
-RELATIONS: Final = (REPLACE_ONE, ADD_REMOVE)
+RELATIONS: Final = tuple(str(relation) for relation in Neighbours)
 BY_ROW, BY_UNIT = "none", "up to 3 rows"
 UNITS: Final = (BY_ROW, BY_UNIT)
 MOST: Final = 3
@@ -319,6 +321,7 @@ class _Corner:
             mixed=random.random() < self.mixed,
             keyed=entrance.keyed or random.random() < 0.3,
             typed=entrance.typed,
+            outcome=self.made_up.outcome,
         )
         with connections.lent():
             session = self._open(around, around.rows, turn)
@@ -403,6 +406,7 @@ def replay_all(
             if not rows or description.__name__ in rows
             for entrance in there
             for relation in relations
+            if relation != LABEL or MADE_UP[description].outcome
             for unit in units
         ]
         for corner in corners:
@@ -624,8 +628,8 @@ class _Sum:
 
 
 def _replay_shares(replay: Replay, random: Random, connections: Connections) -> None:
-    """Hand to a secure sum whatever kind of answer can be handed in."""
-    for relation in RELATIONS:
+    """Hand to a secure sum whatever kind of answer can be handed in: none under labels."""
+    for relation in (REPLACE_ONE, ADD_REMOVE):
         for unit in (BY_ROW, BY_UNIT):
             around = draw_neighbours(
                 MADE_UP[ScoredRows].columns,

@@ -29,6 +29,8 @@ Place = tuple[str, str, str, str]
 """Kind, relation, unit, entrance."""
 Line = tuple[str, str, str]
 """Kind, relation, unit."""
+OLDER: Final = "*"
+"""Behind what was replayed on older sources than the line's."""
 NONE: Final = "–"
 """Shown where a question is refused for such rows, by what is public of them."""
 
@@ -70,7 +72,9 @@ class Replay:
 
     cells: dict[Place, Cell] = field(default_factory=dict)
     sources: dict[Line, str] = field(default_factory=dict)
-    """What each line was replayed on, where that is not what there is now."""
+    """What each line was replayed on, where that may not be what there is now."""
+    older: dict[Place, Cell] = field(default_factory=dict)
+    """Cells that were replayed on other sources, and not again since."""
     refused: int = 0
     """Tables that were refused when they were opened: nothing was asked of them."""
     seconds: float = 0.0
@@ -79,7 +83,8 @@ class Replay:
     @property
     def bad(self) -> list[str]:
         """Return the cells where a neighbour could be told apart by more than the claim."""
-        return [" x ".join(place) for place, cell in self.cells.items() if not _holds(cell)]
+        every = {**self.older, **self.cells}
+        return [" x ".join(place) for place, cell in every.items() if not _holds(cell)]
 
     @property
     def stale(self) -> list[Line]:
@@ -91,34 +96,32 @@ class Replay:
         return self.cells.setdefault((kind, relation, unit, entrance), Cell())
 
     def merge(self, other: "Replay") -> None:
-        """Add what was replayed now; what was replayed on other sources before is dropped."""
-        lines = {place[:3] for place in other.cells}
-        for line in lines & set(self.stale):
+        """Add what was replayed now, in place of what was replayed on other sources before."""
+        for line in {place[:3] for place in other.cells} & set(self.stale):
             del self.sources[line]
-            self.cells = {place: cell for place, cell in self.cells.items() if place[:3] != line}
+            for place in [place for place in self.cells if place[:3] == line]:
+                self.older[place] = self.cells.pop(place)
         for place, cell in other.cells.items():
+            self.older.pop(place, None)
             self.cell(*place).merge(cell)
         self.refused += other.refused
         self.processor += other.processor
 
     def markdown(self) -> str:
         """Return the page."""
-        cells = {place: cell for place, cell in self.cells.items() if cell.pairs}
-        broken = {place: cell for place, cell in cells.items() if not _holds(cell)}
-        worst = max((cell.worst for cell in cells.values()), default=0.0)
-        pairs, mixed = (
-            sum(getattr(cell, name) for cell in cells.values()) for name in ("pairs", "mixed")
-        )
-        verdict = (
-            f"**{len(broken)} of {len(cells)} cells broken; the largest realised loss is "
-            f"{_ratio(worst)} of the claim; {pairs:,} pairs, at least {_fewest(cells)} per cell.** "
-            f"{mixed:,} of the pairs were in mixed encodings."
-        )
-        if self.stale:
-            verdict += (
-                " **Of older sources than those of this version: "
-                f"{', '.join(sorted({kind for kind, *_ in self.stale}))}.**"
-            )
+        stale = set(self.stale)
+        every = {place: cell for place, cell in {**self.older, **self.cells}.items() if cell.pairs}
+        broken = {place: cell for place, cell in every.items() if not _holds(cell)}
+        new = {
+            place: cell
+            for place, cell in every.items()
+            if place in self.cells and place[:3] not in stale
+        }
+        mixed = sum(cell.mixed for cell in new.values())
+        verdict = f"**{_counted(new)}.** {mixed:,} of the pairs were in mixed encodings."
+        if len(new) < len(every):
+            old = {place: cell for place, cell in every.items() if place not in new}
+            verdict += f" **On older sources than those of this version: {_counted(old)}.**"
         lines = [_HEAD.format(version=heldout.__version__, verdict=verdict), *self._table()]
         if broken:
             lines += ["", "## What broke", ""]
@@ -130,14 +133,21 @@ class Replay:
 
     def _table(self) -> list[str]:
         """Return a line per kind, relation and unit, with a column per entrance."""
-        names = [name for name in ENTRANCES if any(place[3] == name for place in self.cells)]
+        every = {**self.older, **self.cells}
+        names = [name for name in ENTRANCES if any(place[3] == name for place in every)]
         head = ["kind", "relation", "unit", *names, "mixed", "sources"]
         lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
         for kind, relation, unit in sorted({place[:3] for place in self.cells}):
-            row = [self.cells.get((kind, relation, unit, name)) for name in names]
+            line = (kind, relation, unit)
+            row = [self.cells.get((*line, name)) for name in names]
+            old = [self.older.get((*line, name)) for name in names]
             mixed = sum(cell.mixed for cell in row if cell is not None)
-            digest = self.sources.get((kind, relation, unit)) or source_digest(kind)
-            shown = [kind, relation, unit, *map(_shown, row), str(mixed), f"`{digest}`"]
+            digest = self.sources.get(line) or source_digest(kind)
+            texts = [
+                _shown(cell) or (_shown(before) and f"{_shown(before)}{OLDER}")
+                for cell, before in zip(row, old, strict=True)
+            ]
+            shown = [*line, *texts, str(mixed), f"`{digest}`"]
             lines.append("| " + " | ".join(shown) + " |")
         return lines
 
@@ -146,8 +156,19 @@ def _holds(cell: Cell) -> bool:
     return cell.worst <= 1 + TOLERANCE
 
 
-def _fewest(cells: Mapping[Place, Cell]) -> int:
-    return min((cell.pairs for cell in cells.values()), default=0)
+def _counted(cells: Mapping[Place, Cell]) -> str:
+    """Say how many cells hold.
+
+    >>> _counted({("auc", "replace-one", "none", "list"): Cell(pairs=9, worst=0.5)})[:19]
+    '0 of 1 cells broken'
+    """
+    broken = sum(not _holds(cell) for cell in cells.values())
+    worst = max((cell.worst for cell in cells.values()), default=0.0)
+    pairs = [cell.pairs for cell in cells.values()]
+    return (
+        f"{broken} of {len(cells)} cells broken; the largest realised loss is {_ratio(worst)} of "
+        f"the claim; {sum(pairs):,} pairs, at least {min(pairs, default=0)} a cell"
+    )
 
 
 def _ratio(worst: float) -> str:
@@ -170,16 +191,21 @@ def read_page(page: str) -> Replay:
         return replay
     for kind, relation, unit, *texts, mixed, digest in rows[1:]:
         replay.sources[kind, relation, unit] = digest.strip("`")
-        first = True
+        left = int(mixed)  # of the whole line: kept with its first cell
         for entrance, text in zip(head[3:-2], texts, strict=True):
-            cell = Cell(mixed=int(mixed) if first else 0)
-            first = False
-            if text not in ("", NONE):
-                worst, pairs = text.rstrip(")").split(" (")
+            if not text:
+                continue
+            place, shown = (kind, relation, unit, entrance), text.rstrip(OLDER)
+            cell = Cell()
+            if shown != NONE:
+                worst, pairs = shown.rstrip(")").split(" (")
                 cell.worst = inf if worst == _ratio(inf) else float(worst)
                 cell.pairs, cell.broken = int(pairs), int(not _holds(cell))
-            if text:
-                replay.cells[kind, relation, unit, entrance] = cell
+            if text.endswith(OLDER):
+                replay.older[place] = cell
+            else:
+                cell.mixed, left = left, 0
+                replay.cells[place] = cell
     return replay
 
 
@@ -192,14 +218,15 @@ noise is recorded. Then it is asked of a neighbour with the same outputs forced.
 shapes, order and number of the draws, and everything that is released, must be equal: a difference
 is a leak without a bound and is shown as a ratio of infinity. The loss of all draws together, over
 the price, is the *ratio*; more than 1 would be a broken promise. Neighbours differ in one row, or
-in one unit of up to 3 counted rows (and up to 5 in the table), with ties, cells at the edges of
-bins and missing cells; where the storage does not declare types, one person's cells may have other
-encodings (1, 1.0, True, Decimal("1.0"), "1"). How it is done: [security](security.md#the-audit).
+in one unit of up to 3 counted rows (and up to 5 in the table); under the relation `label` in their
+outcomes alone. There are ties, cells at the edges of bins and missing cells; where the storage does
+not declare types, one person's cells may have other encodings (1, 1.0, True, Decimal("1.0"), "1").
+How it is done: [security](security.md#the-audit).
 
 In parentheses: pairs; *mixed*: those of them, in all of the line, in mixed encodings. A dash: the
 question is refused for such rows, by what is public of them. *sources*: a digest of the code that
 decides what a kind draws (its module and all that this imports, and the replay's own); a line is
-replayed again when it changes.
+replayed again when it changes. A star: replayed on older sources than its line.
 
 {verdict}
 """

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heldout.audit.events import Floats
+from heldout.intervals.noise import falls_to
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.exact import falls_to
 from heldout.kernel.ranking.ladder import NoiseLaw
 from heldout.kernel.ranking.mechanism import METHODS, choose, sensitivity_for
 from heldout.kernel.statistic import Sealed

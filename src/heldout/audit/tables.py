@@ -20,13 +20,14 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
+from heldout.kernel.neighbours import Neighbours
 from heldout.questions.worst_cases import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-REPLACE_ONE, ADD_REMOVE = "replace-one", "add-remove"
+REPLACE_ONE, ADD_REMOVE, LABEL = (str(relation) for relation in Neighbours)
 WHO, KEY = "who", "row"
 """The columns that say whose row it is, and which."""
 LARGE: Final = 2**53
@@ -79,15 +80,18 @@ def draw_neighbours(
     mixed: bool,
     keyed: bool,
     typed: bool = False,
+    outcome: tuple[str, ...] = (),
 ) -> Neighbourhood:
     """Return a table and `count` neighbours; `mixed` gives one person's cells other encodings.
 
     Where the storage is `typed`, only the digits of decimals differ. Where rows have no key, a
-    person's rows are told apart by their order.
+    person's rows are told apart by their order. Label neighbours differ in `outcome` alone.
     """
     custody: dict[str, Any] = {"neighbours": relation}
     if rows_per_unit is None:
-        rows, others = _by_row(columns, random, relation, count, mixed and not typed)
+        rows, others = _by_row(
+            columns, random, relation, count, mixed and not typed, outcome=outcome
+        )
     else:
         styles = ["decimal"] if mixed and typed else [*STYLES] if mixed else [*STYLES][:-1]
         style = random.choice(styles)
@@ -100,6 +104,7 @@ def draw_neighbours(
             typed=typed,
             most=rows_per_unit,
             name=STYLES[style],
+            outcome=outcome,
         )
         columns = {**columns, WHO: Column((), type=TYPES.get(style, "bigint"))}
         custody |= {"unit": WHO, "rows_per_unit": rows_per_unit}
@@ -124,7 +129,13 @@ def _row(columns: Columns, random: Random, mixed: bool, typed: bool, **keys: Any
 
 
 def _by_row(
-    columns: Columns, random: Random, relation: str, count: int, mixed: bool
+    columns: Columns,
+    random: Random,
+    relation: str,
+    count: int,
+    mixed: bool,
+    *,
+    outcome: tuple[str, ...],
 ) -> tuple[list[Row], list[list[Row]]]:
     """Return a table and others with one row more or less, or another in its place."""
     rows = [_row(columns, random, False, False, **{KEY: at}) for at in range(random.randint(6, 20))]
@@ -133,6 +144,10 @@ def _by_row(
     others = []
     for _ in range(count):
         at, other = random.randrange(len(rows)), list(rows)
+        if relation == LABEL:
+            other[at] = _with_outcome(rows[at], columns, random, mixed, outcome)
+            others.append(other)
+            continue
         come = _row(columns, random, mixed, False, **{KEY: random.choice([777, LARGE + 3])})
         if relation == REPLACE_ONE:
             other[at] = come
@@ -154,6 +169,7 @@ def _by_person(
     typed: bool,
     most: int,
     name: Callable[[int], Any],
+    outcome: tuple[str, ...],
 ) -> tuple[list[Row], list[list[Row]]]:
     """Return a table where everybody has 1 to most + 2 rows; one person's differ in the others."""
     keys = iter(random.sample(range(10_000), 2_000))
@@ -165,6 +181,18 @@ def _by_person(
     people = [rows_of(name(i)) for i in range(random.randint(3, 7))]
     rows, others = _merge(people, random), []
     for _ in range(count):
+        if relation == LABEL:
+            own, forms = random.choice(people), mixed and not typed
+            changed = [row for row in own if random.random() < 0.8] or own
+            others.append(
+                [
+                    _with_outcome(row, columns, random, forms, outcome)
+                    if any(row is one for one in changed)
+                    else row
+                    for row in rows
+                ]
+            )
+            continue
         left, order = list(people), rows
         leaves = relation == REPLACE_ONE or random.random() < 0.3
         arrives = not leaves or (relation == REPLACE_ONE and random.random() < 0.8)
@@ -179,6 +207,15 @@ def _by_person(
             come = rows_of(random.choice(STRANGERS) if strange else own, mixed)
         others.append(_insert(order, come, random))
     return rows, others
+
+
+def _with_outcome(
+    row: Row, columns: Columns, random: Random, mixed: bool, outcome: tuple[str, ...]
+) -> Row:
+    """Return the row with another outcome, and nothing else changed."""
+    cells = {name: _draw(columns[name], random) for name in outcome}
+    forms = {name: random.choice(FORMS) for name in outcome if mixed}
+    return Row({**row.cells, **cells}, {**row.forms, **forms})
 
 
 def _merge(people: Sequence[list[Row]], random: Random) -> list[Row]:

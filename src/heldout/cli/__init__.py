@@ -21,6 +21,7 @@ PLACES: dict[str, str] = {
     "evaluate:curves": "ROC, precision-recall and reliability, paid once.",
     "residuals:residuals": "Does a regression fit? Its residuals.",
     "select:select": "Which features of private rows are worth keeping?",
+    "evaluate:train": "Train a model on rows you must not show.",
     "evaluate:twin": "Made-up rows that are like the private ones.",
     "model:app": "Would a custodian take this model?",
     "plan:plan": "Which epsilon for which interval? Spends nothing.",

@@ -54,7 +54,7 @@ def doctor(*, ledger: str | None = None, as_json: Json = False) -> None:
         print_table(("", "", ""), rows, left=(0, 1, 2))
     wrong = [name for name, state, _ in rows if state == WRONG]
     if wrong:
-        raise MissingDependency(f"Not as it must be: {', '.join(wrong)}.")
+        raise MissingDependency(f"These checks failed: {', '.join(wrong)}.")
 
 
 def _looked(check: Callable[[], Verdict]) -> Verdict:

@@ -1,6 +1,7 @@
 """Presets on rows with a label and a score: `heldout evaluate`, `compare` and `curves`."""
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -385,3 +386,29 @@ def twin(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
     ```
     """
     ask("private-twin", *words)
+
+
+# `heldout train`: a model of 0/1 columns, learnt with noise, as a file that a custodian takes.
+MOST_COLUMNS = 50
+
+
+def train(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
+    """Train a logistic regression on private rows, for a price.
+
+    The model is the answer: `--out model.json` writes it as a linear model, which
+    `heldout model check`, `--model` and a server take. Columns are 0 or 1, or consecutive ones
+    describe a column (`--sizes 5,5,1 --ordered 0`). `heldout ask training --help` lists the
+    options, and `--json` gives what was drawn. Examples:
+
+    ```
+    heldout train flags.csv --columns urgent,paid,late --label spam --epsilon 1 --out model.json
+    ```
+    """
+    if "--help" not in words and "--sizes" not in words:
+        named = [word for before, word in pairwise(words) if before == "--columns"]
+        if "--text" in words or any(names.count(",") >= MOST_COLUMNS for names in named):
+            raise ArgumentError(
+                f"train takes at most {MOST_COLUMNS} columns of 0 and 1, and no text. Select some "
+                "first with `heldout select`, or use `heldout ask training`."
+            )
+    ask("training", *words, "--classifier", "logistic")

@@ -79,7 +79,10 @@ class Registration:
     rows_per_unit
         How many rows of one unit may count.
     neighbours
-        replace-one or add-remove. Without a unit, replace-one makes the number of rows public.
+        replace-one, add-remove, or label. Without a unit, replace-one makes the number of rows
+        public; label makes everything public but the outcome.
+    outcome
+        With label: the column with the outcome, or time and event.
     people
         The account that data sets about the same people share; a new one gets this budget.
     closed
@@ -90,7 +93,8 @@ class Registration:
 
     unit: str | None = None
     rows_per_unit: int = 1
-    neighbours: Literal["replace-one", "add-remove"] = "replace-one"
+    neighbours: Literal["replace-one", "add-remove", "label"] = "replace-one"
+    outcome: tuple[str, ...] = ()
     people: str | None = None
     closed: Flag = False
     new: Flag = False
@@ -501,12 +505,15 @@ def _sums(sums: Mapping[str, Fraction]) -> str:
 def _protection(stored: dict[str, Any] | None) -> str:
     if stored is None:
         return ""
+    relation = str(stored["neighbours"])
+    if stored.get("outcome"):
+        relation += f" ({stored['outcome']})"
     if not stored["unit"]:
-        return str(stored["neighbours"])
+        return relation
     name = stored["unit_name"] or "unit"
     count = stored["rows_per_unit"]
     rows = "1 row" if count == 1 else f"{count} rows"
-    return f"{stored['neighbours']}, {name} with {rows}"
+    return f"{relation}, {name} with {rows}"
 
 
 # --- its page ---

@@ -310,8 +310,8 @@ def delivering(*answers: Paid, ledger: str | None = None) -> Iterator[None]:
         finally:
             print(text.getvalue(), end="", flush=True)
     except BaseException as error:
-        if isinstance(error, BrokenPipeError):
-            _close_pipe()
+        if isinstance(error, OSError):
+            _forget_unwritten()
         receipt = _receipt(answers[0])
         place = _store([answer.as_dict() for answer in answers], receipt, ledger)
         undelivered = Undelivered(receipt, place, _reason(error))
@@ -320,9 +320,15 @@ def delivering(*answers: Paid, ledger: str | None = None) -> Iterator[None]:
     raise undelivered
 
 
-def _close_pipe() -> None:
-    """Say nothing more to a reader that went away, not even at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _forget_unwritten() -> None:
+    """Say nothing more to a reader that went away or a disk that is full, not even at exit.
+
+    Python would write what is left once more, and end with a status of its own: 120.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _receipt(answer: Any) -> str:
@@ -377,7 +383,7 @@ def explained(error: Exception, words: Sequence[str]) -> tuple[list[str], int]:
         wrong = _misspelt(error, words) or _wrong_words(error)
         return [f"heldout: {wrong} Try '{command} --help'."], WRONG
     if isinstance(error, BrokenPipeError):
-        _close_pipe()
+        _forget_unwritten()
         return [], WRONG
     # The message of an unknown error may quote a row, so only its type is shown.
     return [

@@ -58,7 +58,8 @@ class Guesses:
     level
         Confidence of the intervals.
     neighbours
-        replace-one: the number of rows is public. add-remove: it is not.
+        replace-one: the number of rows is public. add-remove: it is not. label: all is public
+        but the outcome.
     unit
         Protect units (people) instead of rows; implied by --rows-per-unit above 1.
     rows_per_unit
@@ -75,7 +76,7 @@ class Guesses:
     target: float | None = None
     epsilon: str | None = None
     level: float = 0.95
-    neighbours: Literal["replace-one", "add-remove"] = "replace-one"
+    neighbours: Literal["replace-one", "add-remove", "label"] = "replace-one"
     unit: bool = False
     rows_per_unit: int = 1
 

@@ -79,7 +79,7 @@ def residuals(
 
     if coefficients is not None:
         if frame.scoring.model is not None:
-            raise ArgumentError("--model and --coefficients name a model both: leave one out.")
+            raise ArgumentError("--model and --coefficients both name a model: leave one out.")
         frame = replace(frame, scoring=replace(frame.scoring, model=coefficients))
     declared = {} if bounds is None else parsed_bounds(bounds)
     page.check(".svg")

@@ -71,7 +71,8 @@ class Custody:
     row_key
         Column that tells rows apart.
     neighbours
-        replace-one: the number of rows is public. add-remove: it is not.
+        replace-one: the number of rows is public. add-remove: it is not. label: all is public
+        but the outcome.
     table
         Table of the database, as schema.table, where a postgresql:// address is given.
     query
@@ -93,7 +94,7 @@ class Custody:
     unit: str | None = None
     rows_per_unit: int = 1
     row_key: str | None = None
-    neighbours: Literal["replace-one", "add-remove"] = "replace-one"
+    neighbours: Literal["replace-one", "add-remove", "label"] = "replace-one"
     table: str | None = None
     query: str | None = None
     ledger: Annotated[str | None, PAYS] = None
@@ -176,8 +177,8 @@ class Custody:
             if budget is not None or self.account is not None:
                 raise
             raise ArgumentError(
-                "--budget must be given when a ledger first meets these rows. Say what may be "
-                "spent on them in all, for example --budget 3."
+                "--budget must be given the first time a ledger sees these rows. Pass the total "
+                "that may be spent on them, for example --budget 3."
             ) from None
 
 

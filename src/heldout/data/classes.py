@@ -92,6 +92,8 @@ class ClassifiedDataset(Dataset):
     `called` is the first class whose score is `top`.
     """
 
+    of_outcome: ClassVar[tuple[str, ...]] = ("label", "truth", "own")
+
     def _exposed(self) -> dict[str, str]:
         columns = (*self.scores, *(() if self.prediction is None else (self.prediction,)))
         self._require(*columns)

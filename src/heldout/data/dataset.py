@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from heldout.arguments import OneOf
 from heldout.data import sql, validation
@@ -79,7 +79,9 @@ class Dataset(PrivateTable):
         keys that mean something outside the table (an admission number, not 0, 1, 2, ...).
         Without keys the budget goes with the whole table, and a column more is another table.
     neighbours
-        "replace-one" (the number of rows is public) or "add-remove".
+        "replace-one" (the number of rows is public) or "add-remove". "label" protects each row's
+        outcome and nothing else: scores, groups, weights, keys and the number of rows are taken
+        to be public; see docs/neighbours-and-units.md for when that is wrong.
     values
         Instead of a label: columns with a number for each row, and the bounds of each,
         `{"dice": (0, 1)}`; or with words, and the number that each stands for,
@@ -190,6 +192,11 @@ class Dataset(PrivateTable):
             schema=schema,
             name=name,
         )
+
+    of_outcome: ClassVar[tuple[str, ...]] = ("label",)
+
+    def _outcome(self) -> tuple[str, ...]:
+        return (self.label,)
 
     def _exposed(self) -> dict[str, str]:
         self._require(self.label, self.score, *(self.rivals or ()), *self.groups)

@@ -121,10 +121,12 @@ def _advice(column_type: str) -> str:
 def kind_declared(*values: object) -> str:
     """The kind of a column's declared values, for its description.
 
-    >>> kind_declared("F", "M"), kind_declared(1, 0), kind_declared(True, False)
-    ('text', 'number', 'boolean')
+    Without any, they are numbers within bounds.
+
+    >>> kind_declared("F", "M"), kind_declared(1, 0), kind_declared(True, False), kind_declared()
+    ('text', 'number', 'boolean', 'number')
     """
-    if all(isinstance(value, bool) for value in values):
+    if values and all(isinstance(value, bool) for value in values):
         return "boolean"
     return "text" if any(isinstance(value, str) for value in values) else "number"
 

@@ -128,7 +128,7 @@ def check_names(names: Sequence[str], where: str) -> None:
         )
     if not all(names) or "\0" in "".join(names):
         raise UnreadableTable(
-            f"columns of {where} must have names, and no NUL in them. Rename those that have not."
+            f"columns of {where} must have names without NUL. Rename those that do not."
         )
     if len({name.lower() for name in names}) < len(names):
         raise UnreadableTable(

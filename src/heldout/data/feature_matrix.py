@@ -283,7 +283,7 @@ def _binary(matrix: Any) -> "csr_array":
     if binary is None:
         raise refused()
     if binary.dtype.kind == "f" and not np.isfinite(binary.data).all():
-        raise DataError("X must be finite, but some cells are NaN or infinite. Mend them first.")
+        raise DataError("X must be finite, but some cells are NaN or infinite. Impute them.")
     binary.sum_duplicates()
     binary.eliminate_zeros()
     binary.sort_indices()
@@ -411,7 +411,8 @@ class FeatureMatrix(PrivateTable):
     row_keys
         A value that tells rows apart, one a row.
     neighbours
-        "replace-one" (the number of rows is public) or "add-remove".
+        "replace-one" (the number of rows is public), "add-remove", or "label": nothing but the
+        labels is secret.
     feature_names
         Public names, one a feature; those of a frame's columns unless told.
     most_rows
@@ -554,6 +555,11 @@ class FeatureMatrix(PrivateTable):
         """The public space of words, where the features are those of a text."""
         return self._source.space if isinstance(self._source, Texts) else None
 
+    of_outcome = ("label",)
+
+    def _outcome(self) -> tuple[str, ...]:
+        return (self._label,)
+
     def _exposed(self) -> dict[str, str]:
         self._require(*self._source.needs)
         self._require_plain(self._label)
@@ -684,7 +690,7 @@ def _names(names: Sequence[str] | None, rows: FeatureSource) -> tuple[str, ...] 
     except Exception:
         listed = ()
     if len(listed) != rows.features:
-        raise ArgumentError(f"feature_names must be {rows.features} texts, one a feature.")
+        raise ArgumentError(f"feature_names must be {rows.features} texts, one per feature.")
     return listed
 
 

@@ -61,6 +61,10 @@ class MeasuredDataset(Dataset):
         PrivateTable.__init__(self, rows, **custody)
 
     _validate, _fetch = PrivateTable._validate, PrivateTable._fetch
+    of_outcome: ClassVar[tuple[str, ...]] = ()
+
+    def _outcome(self) -> tuple[str, ...]:
+        return ()
 
     def _exposed(self) -> dict[str, str]:
         self._require(*self.values)
@@ -236,6 +240,11 @@ class RegressionTable(PrivateTable):
             table, predicted = _beside(table, predicted)
         self.predicted: str | None = predicted
         super().__init__(table, **custody)
+
+    of_outcome: ClassVar[tuple[str, ...]] = ("observed", "residual")
+
+    def _outcome(self) -> tuple[str, ...]:
+        return (self.observed,)
 
     def _exposed(self) -> dict[str, str]:
         observed, predicted = self._number(self.observed), self._prediction()
@@ -426,6 +435,12 @@ class SurvivalDataset(MeasuredDataset):
             query=query,
             **custody,
         )
+
+    of_outcome: ClassVar[tuple[str, ...]] = ("time", "event")
+
+    def _outcome(self) -> tuple[str, ...]:
+        # Values, such as a predicted share of survivors, are public then.
+        return (self.time, self.event)
 
     @property
     def _own(self) -> list[str]:

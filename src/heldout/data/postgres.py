@@ -206,7 +206,7 @@ class PostgresEngine:
         if encoding.upper() not in ("UTF8", "UTF-8"):
             raise UnreadableTable(
                 f"the database must be encoded in UTF8, got {encoding}: its keys would hash "
-                "otherwise than elsewhere. Read a copy in UTF8."
+                "differently than elsewhere. Read a copy in UTF8."
             )
         return schemas
 

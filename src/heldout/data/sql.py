@@ -5,7 +5,7 @@ Every statement reads from `evaluated`, one row for each row that counts: `label
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -75,6 +75,29 @@ def double(value: float) -> str:
     "CAST('0.1' AS DOUBLE)"
     """
     return f"CAST({text(repr(float(value)))} AS DOUBLE)"
+
+
+def balanced(parts: Sequence[str], sign: str) -> str:
+    """Join terms or factors by a sign, no deeper than their logarithm: engines and parsers refuse
+    expressions that are a thousand deep.
+
+    >>> balanced(["a", "b", "c", "d", "e"], "+")
+    '((a + b) + (c + (d + e)))'
+    """
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return f"({balanced(parts[:half], sign)} {sign} {balanced(parts[half:], sign)})"
+
+
+def count_passed(column: str, edges: Sequence[float], *, sign: str = ">=") -> str:
+    """Return at or above how many public edges a number lies; with sign ">", above how many.
+
+    >>> count_passed("score", [0.5])
+    "CAST(score >= CAST('0.5' AS DOUBLE) AS INTEGER)"
+    """
+    passed = [f"CAST({column} {sign} {double(edge)} AS INTEGER)" for edge in edges]
+    return balanced(passed or ["CAST(0 AS INTEGER)"], "+")
 
 
 def is_numeric(column_type: str) -> bool:

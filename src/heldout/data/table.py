@@ -220,7 +220,8 @@ class PrivateTable(ABC):
     unit, rows_per_unit, row_key
         Whose row it is, how many rows of one unit may count, and a column that tells rows apart.
     neighbours
-        "replace-one" (the number of rows is public) or "add-remove".
+        "replace-one" (the number of rows is public), "add-remove", or "label": nothing but the
+        outcome is secret.
     name
         What to call the data in reports.
     """
@@ -245,11 +246,13 @@ class PrivateTable(ABC):
         schema: Mapping[str, str] | None = None,
         name: str | None = None,
     ) -> None:
+        relation = Neighbours.parse(neighbours)
         self.protection = Protection(
-            neighbours=Neighbours.parse(neighbours),
+            neighbours=relation,
             unit=unit is not None,
             rows_per_unit=rows_per_unit,
             unit_name=unit,
+            outcome=self._outcome() if relation is Neighbours.LABEL else (),
         )
         if name is not None and not (isinstance(name, str) and name.isprintable()):
             raise ArgumentError(f"name must be a printable text, got {shown(name)}.")
@@ -257,14 +260,21 @@ class PrivateTable(ABC):
         known = getattr(table, "row_key", None)  # a table that a model scored knows its own
         if row_key is None and isinstance(known, str):
             row_key = known
+        inputs = getattr(table, "inputs", ())
+        self._inputs = inputs if isinstance(inputs, tuple) else ()  # of the model that scored it
         self._keys = validation.Keys(unit=unit, row_key=row_key)
         self._engine = open_table(table, schema=schema)
         self._require_plain(*self._keys.names)
         self._keys.check(self._engine)
         self._exposed_columns = self._exposed()
+        if self.protection.only_labels:
+            self._check_outcome()
         rows = self._validate()
         if self._limit is not None and self._exposed_columns:
             self._bound(self._limit, rows)
+            if self.protection.row_count_is_public:  # which rows count depends on keys alone
+                counted = self._engine.fetch(self.statement("SELECT count(*) AS n\nFROM evaluated"))
+                rows = int(counted["n"][0])
         # Where the number of rows is private not even this object keeps it.
         self.public_rows = rows if self.protection.row_count_is_public else None
 
@@ -322,8 +332,7 @@ class PrivateTable(ABC):
         self.check_unchanged()
         if self._ledger not in (None, ledger):
             raise BudgetMismatch(
-                "These rows have a ledger, which keeps their budget; this is another one. Open "
-                "the session with the same ledger."
+                "Another ledger keeps the budget of these rows. Open the session with that ledger."
             )
         self._ledger = ledger
         digests: tuple[bytes, ...] = ()
@@ -338,6 +347,39 @@ class PrivateTable(ABC):
     @abstractmethod
     def _rules(self) -> list[validation.Rule]:
         """Return what must hold of the rows; whoever breaks a rule hears which, and no value."""
+
+    def _outcome(self) -> tuple[str, ...]:
+        """Return the custodian's columns with the outcome: under label neighbours all secrets."""
+        return ()
+
+    of_outcome: ClassVar[tuple[str, ...]] = ()
+    """The columns of `evaluated` that are made of the outcome. No other one is."""
+
+    def _check_outcome(self) -> None:
+        """Refuse rows without an outcome, and an outcome that is also something public.
+
+        Claim:       under label neighbours `evaluated` has the same rows in all columns but
+                     `of_outcome`, and in these but for the rows whose outcome differs.
+                                                                    [claim: label-neighbours]
+        """
+        if not self.protection.outcome:
+            raise ArgumentError(
+                "neighbours must be 'replace-one' or 'add-remove' for these rows: with 'label' "
+                "only an outcome is secret, and they declare none."
+            )
+        public = [
+            cell for name, cell in self._exposed_columns.items() if name not in self.of_outcome
+        ]
+        named = {*columns_read(public, self._types), *self._keys.names, *self.groups}
+        named |= {*self._inputs, *(getattr(self, "rivals", None) or ())}
+        secret = {name.lower() for name in self.protection.outcome}
+        for name in sorted(named):
+            if name.lower() in secret:  # engines may take names for one that differ in case alone
+                raise ArgumentError(
+                    f"With neighbours='label' {name!r} is the only secret, so it cannot be a "
+                    "score, feature, group, weight or key too. Name another column, or use "
+                    "'replace-one'."
+                )
 
     def _require(self, *names: str) -> None:
         """Refuse a table that lacks one of these columns."""
@@ -526,6 +568,9 @@ class People(PrivateTable):
 
     def _rules(self) -> list[validation.Rule]:
         return []
+
+    def _check_outcome(self) -> None:
+        """Look at nothing: who is in a table is public under label neighbours."""
 
     def are_numbered(self) -> bool:
         """Return whether they are merely numbered: whole numbers that fill their span.

@@ -303,8 +303,8 @@ def check_hash(engine: Engine) -> None:
         return  # keys alone, by arithmetic that is the same everywhere
     if tuple(int(number[0]) for number in engine.fetch(HASH_PROBE).values()) != HASHES_KNOWN:
         raise MissingDependency(
-            "This version of DuckDB hashes otherwise than 2.0: budgets would not find their rows "
-            "again. Install 'duckdb>=2.0,<2.1'."
+            "This version of DuckDB hashes differently from 2.0, so a ledger would not recognise "
+            "these rows. Install 'duckdb>=2.0,<2.1'."
         )
 
 

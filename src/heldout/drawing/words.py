@@ -41,6 +41,22 @@ def protection_in_words(protection: Protection, rows: int | None) -> str:
     Each of the 5,000 rows is protected: any one of them could be exchanged for another, and every
     number here would be nearly as likely. How many rows there are is public.
     """
+    if protection.only_labels:
+        outcome = " and ".join(repr(name) for name in protection.outcome) or "outcome"
+        whose = f"Only outcomes ({outcome}) are protected"
+        if protection.unit:
+            count = protection.rows_per_unit
+            limit = "one row counts" if count == 1 else f"at most {count} rows count"
+            whose += (
+                f": those of all rows of each {protection.unit_name or 'unit'}, of which {limit},"
+            )
+        else:
+            whose += ": that of any one row"
+        return (
+            f"{whose} could be another, and every number here would be nearly as likely. All else "
+            "is taken to be public: scores, groups, weights, who is in the data and how many rows "
+            "there are."
+        )
     swap = protection.neighbours is Neighbours.REPLACE_ONE
     if protection.unit:
         count = protection.rows_per_unit
@@ -81,6 +97,9 @@ def belief(price: Loss, protection: Protection) -> str:
     others = "all other rows and holds an even bet about this one"
     if protection.unit:
         others = f"everything about all others and holds an even bet about one {one}"
+    if protection.only_labels:
+        whose = f"the outcomes of one {one}" if protection.unit else "the outcome of one row"
+        others = f"everything else and holds an even bet about {whose}"
     most = 100 / (1 + math.exp(-min(float(price.epsilon), 700.0)))
     places = 1 if most < 99.9 else 4
     return (

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from heldout.intervals.readings import (
 )
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.tied import TiedLaplace
 from heldout.kernel.statistic import STEPS
 
 if TYPE_CHECKING:
@@ -46,12 +47,8 @@ class Look:
 
     @property
     def spread(self) -> float:
-        """The scale of one draw that is as wide."""
+        """Return the scale of one draw that is as wide."""
         return self.scale * math.sqrt(self.terms)
-
-    def log_likelihood(self, true: Floats, which: int) -> Floats:
-        distance = np.abs(true - self.counts[which]) / self.scale
-        return -distance if self.terms == 1 else np.log1p(distance) - distance
 
 
 class NoisyConfusion(ConfusionReadings):
@@ -80,6 +77,7 @@ class NoisyConfusion(ConfusionReadings):
             counts.scale / counts.unit,
             counts.rows,
             usual_weights(counts),
+            isinstance(mechanism, TiedLaplace),
         )
         self._positives = int(noisy[0]) + int(noisy[2])
         self._negatives = int(noisy[1]) + int(noisy[3])
@@ -237,6 +235,8 @@ class ConfusionRelease(NoisyConfusion, Release):
         scale, rows = self._counts.scale, self._drawn.about.rows
         if rows is None:
             return (Look((self._positives, self._negatives), scale, terms=2),)
+        if isinstance(self._drawn.request.mechanism, TiedLaplace):  # the negatives say the same
+            return (Look((self._positives,), scale, terms=2),)
         both = (self._positives, rows - self._negatives)
         return tuple(Look((positives,), scale, terms=2) for positives in both)
 
@@ -255,6 +255,10 @@ class ConfusionRelease(NoisyConfusion, Release):
         return confusion_chart(self, level=level).plot(ax)
 
 
+TIED: Final = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+"""What two noises do to the counts of `CELLS` where only outcomes are secret."""
+
+
 def noisy_counts(
     noisy: Any,
     mechanism: DiscreteLaplace,
@@ -265,24 +269,30 @@ def noisy_counts(
 ) -> NoisyCounts:
     """Disjoint counts with their noise; a public total is used where there is one.
 
+    Where the noise is tied, the counts are those of `CELLS`: what is called positive, true and
+    false, adds up to a public number, and so does the rest.
+
     Sums of weights in steps of the largest are told in the weights' own unit; after them come
     those of w (1 - w), which tell the sums of squares and so the sampling error.
     """
     scale, squares = mechanism.float_scale, None
+    tied = TIED if isinstance(mechanism, TiedLaplace) else None
     if largest_weight is not None:
         step = largest_weight / STEPS
         noisy, scale, rows, unit = noisy * step, scale * step, None, largest_weight
         spread = np.eye(len(noisy)) * unit
+        if tied is not None:
+            spread = np.kron(np.eye(2), tied) * unit
         squares = Squares(noisy * unit, spread, lambda c: np.concatenate([c**2, -(c**2)]))
         noisy = noisy[: len(noisy) // 2]
-    if rows is not None:
+    if rows is not None and tied is None:
         return with_public_total(noisy, scale=scale, rows=rows)
-    size = len(noisy)
     return NoisyCounts(
         estimate=np.asarray(noisy, dtype=float),
-        spread=np.eye(size),
+        spread=np.eye(len(noisy)) if tied is None else tied,
         scale=scale,
         unit=unit,
+        rows=rows,
         squares=squares,
     )
 

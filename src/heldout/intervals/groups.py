@@ -198,22 +198,38 @@ class ByGroup(Release, Generic[Part_co]):
         by = self._drawn.request.parameters["by"]
         return by if isinstance(by, str) else ", ".join(by)
 
+    def _largest(self, level: float) -> tuple[str, tuple[float, float]] | None:
+        """Return the measure with the gap that is surely the largest, or may be, and its ends.
+
+        The ends hold for all measures together: the largest was not known beforehand. None where
+        fewer than two groups can be read.
+        """
+        readable = [metric for metric in self.compared if len(self._readable(metric)) > 1]
+        if not readable:
+            return None
+        together = 1 - (1 - level) / len(readable)
+        ends = {metric: self.gap_in(metric).interval(together) for metric in readable}
+        metric = max(ends, key=lambda metric: ends[metric])
+        if ends[metric][0] <= 0:
+            metric = max(ends, key=lambda metric: ends[metric][1])
+        return metric, ends[metric]
+
+    def largest_gap(self, level: float = 0.95) -> Gap:
+        """Return the gap that `finding` is about: the largest shown, or the widest possible one."""
+        largest = self._largest(level)
+        return self.gap if largest is None else self.gap_in(largest[0])
+
     def finding(self, level: float = 0.95) -> str:
         """Return the gap that is surely the largest, of all that are told, or that none is shown.
 
         Its interval holds for all of them together: the largest was not known beforehand.
         """
-        readable = [metric for metric in self.compared if len(self._readable(metric)) > 1]
-        groups = f"the groups of {visible(self.division)}"
-        if not readable:
+        largest, groups = self._largest(level), f"the groups of {visible(self.division)}"
+        if largest is None:
             return f"Noise leaves fewer than two of {groups} to compare. Pay more to compare them."
-        together = 1 - (1 - level) / len(readable)
-        ends = {metric: self.gap_in(metric).interval(together) for metric in readable}
-        sure = f"with {level * 100:g}% confidence"
-        metric = max(ends, key=lambda metric: ends[metric])
-        show = by_width(ends[metric][1] - ends[metric][0])
-        if ends[metric][0] <= 0:
-            metric, (_, high) = max(ends.items(), key=lambda item: item[1][1])
+        metric, (low, high) = largest
+        sure, show = f"with {level * 100:g}% confidence", by_width(high - low)
+        if low <= 0:
             return (
                 f"No gap between {groups} is shown {sure}; the widest that may be there is one of "
                 f"{show(high)} in {metric}."
@@ -223,7 +239,7 @@ class ByGroup(Release, Generic[Part_co]):
         return (
             f"The largest gap between {groups} is in {metric}: {show(sides[least].value)} for "
             f"{visible(least)} and {show(sides[most].value)} for {visible(most)}; {sure} it is "
-            f"{show(ends[metric][0])} to {show(ends[metric][1])}."
+            f"{show(low)} to {show(high)}."
         )
 
     def plotted(self) -> dict[str, Measure]:

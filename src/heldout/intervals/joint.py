@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.arrays import Floats, Ints
+from heldout.arrays import Bools, Floats, Ints
 from heldout.intervals.measure import Interval
 from heldout.intervals.readings import Contrast
 from heldout.intervals.tuned import COUNT_PRIOR, NEAR_END
@@ -117,6 +117,8 @@ class Joint:
     rows: int | None
     weight: Any = 1.0
     """What a row of each cell counts for; less than 1 where rows have weights."""
+    tied: bool = False
+    """Whether the first two add up to a public number, and the last two."""
 
     @property
     def _width(self) -> float:
@@ -126,11 +128,28 @@ class Joint:
     @cached_property
     def _truths(self) -> tuple[Any, Any]:
         """Counts that may be true, and the weight of each."""
+        if self.tied:
+            return self._tied_truths, np.ones(_POINTS)
         if self.rows is not None:  # what noise adds to one of them it takes from the others
             return laid_out(self.noisy, self._width, self.rows, _cube()), np.ones(_POINTS)
         counts = _truncated(self.noisy, self._width, _cube()[:, :_CELLS])
         few = np.prod(1 + COUNT_PRIOR * self._width / np.maximum(counts, 0.5), axis=1)
         return counts, few / few.max()
+
+    @cached_property
+    def _tied_truths(self) -> Floats:
+        """Counts of which either pair adds up to its total, by the law of the noise."""
+        totals = np.asarray(self.noisy, dtype=float).reshape(2, 2).sum(axis=1)
+        firsts = [
+            _between(float(self.noisy[2 * pair]), self._width, float(totals[pair]), points)
+            for pair, points in enumerate(_cube()[:, :2].T)
+        ]
+        columns = [
+            part
+            for first, total in zip(firsts, totals, strict=True)
+            for part in (first, total - first)
+        ]
+        return np.stack(columns, axis=1)
 
     @cached_property
     def _shares(self) -> Floats:
@@ -166,8 +185,21 @@ class Joint:
         A model without a mistake has two such cells, and few of the points lie near that corner.
         """
         explained = np.asarray(self.noisy) <= -self.scale * np.log(1 - level) + 0.5
+        if self.tied:
+            return contrast(self._tied_corners(explained))
         empty = np.array(list(product((False, True), repeat=_CELLS))) & explained
         return contrast(np.where(empty, 0.0, np.maximum(self.estimate, 1.0)))
+
+    def _tied_corners(self, explained: Bools) -> Floats:
+        """Return counts where what noise can explain is empty, and its fellow has the total."""
+        ends = []
+        for pair in (0, 1):
+            first, second = np.maximum(self.estimate[2 * pair : 2 * pair + 2], 0.0)
+            total, own = first + second, [(first, second)]
+            own += [(0.0, total)] if explained[2 * pair] else []
+            own += [(total, 0.0)] if explained[2 * pair + 1] else []
+            ends.append(own)
+        return np.array([[*first, *second] for first, second in product(*ends)])
 
     def interval(self, contrast: Contrast, level: float) -> Interval:
         """Covers the contrast in the population."""
@@ -215,6 +247,31 @@ def _truncated(centres: Any, scale: float, uniform: Any) -> Floats:
             drawn = centre + scale * np.where(at < 0.5, low, -high)
         columns.append(np.maximum(np.round(drawn), 0.0))
     return np.stack(columns, axis=1)
+
+
+def _between(centre: float, scale: float, most: float, uniform: Any) -> Floats:
+    """Whole numbers from 0 to `most` with discrete Laplace weights around a centre, by inversion.
+
+    >>> _between(-3.0, 1.0, 2.0, np.array([0.1, 0.5, 0.99])).tolist()
+    [0.0, 0.0, 2.0]
+    """
+
+    def below(place: float) -> float:
+        """Of the Laplace law, from the nearer end: no digits are lost in the tails."""
+        return (
+            math.exp((place - at) / scale) / 2
+            if place <= at
+            else 1 - math.exp((at - place) / scale) / 2
+        )
+
+    low, high = -0.5, most + 0.5
+    at = min(max(centre, low), high)  # beyond the ends the law is that at the end
+    first, last = below(low), below(high)
+    share = np.clip(first + uniform * (last - first), 1e-300, 1 - 1e-16)
+    left, right = np.log(2 * np.minimum(share, 0.5)), np.log(2 * np.minimum(1 - share, 0.5))
+    drawn = at + scale * np.where(share < 0.5, left, -right)
+    result: Floats = np.clip(np.round(drawn), 0.0, most) + 0.0  # -0.0 is 0.0
+    return result
 
 
 def _gamma_quantile(shape: Floats, share: Floats, normal: Floats | None = None) -> Floats:

@@ -125,16 +125,16 @@ class Measure(float):
     def sentence(self, level: float = 0.95) -> str:
         low, high = self.interval(level)
         noise = self.noise_interval(level)
-        informative = self.informative
+        informative, value = self.informative, self.value
         digits = partial(number, places=0) if self.whole else by_width(high - low)
         show = show_held_end(self.least, digits)
         if not informative:
             alone = f"privacy noise alone allows {between(noise, show)}"
             return f"{self.name}: {NO_INFORMATION} ({alone}), {self.terms}"
-        alone = around(noise, self.value, show)
+        alone = around(noise, value, show)
         spread = "" if self.whole else f" (privacy noise alone: {alone})"
         return (
-            f"{self.name} {show(self.value)}, {level * 100:g}% interval "
+            f"{self.name} {show(value)}, {level * 100:g}% interval "
             f"{between((low, high), show)}{spread}, {self.terms}"
         )
 

@@ -18,11 +18,10 @@ import numpy as np
 
 from heldout.arrays import Bools, Floats, Ints
 from heldout.intervals.measure import Interval, Measure, Release
-from heldout.intervals.noise import NoiseSum
+from heldout.intervals.noise import NoiseSum, halved
 from heldout.intervals.tuned import DENOMINATOR_SHARE, NO_ROWS
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.exact import halved
 from heldout.kernel.statistic import STEPS, BoundedSum
 
 # --- Intervals for ratios of noisy counts, many at once, by Fieller's argument on a grid ---------
@@ -245,6 +244,10 @@ class Ratio:
         """Covers the ratio of the true counts of these rows; all of [0, 1] if there may be none."""
         if self.of_nothing:
             return (0.0, 1.0)
+        if not any((self.counts.spread.T @ self.numerator).tolist()) and not any(
+            (self.counts.spread.T @ self.denominator).tolist()
+        ):
+            return (self.value, self.value)  # both are public
         return _hull(self.survives_noise(level), centre=self.value)
 
     def interval(self, level: float) -> tuple[float, float]:

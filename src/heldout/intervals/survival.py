@@ -17,10 +17,9 @@ import numpy as np
 
 from heldout.arrays import Floats
 from heldout.intervals.measure import Interval, checked_level
-from heldout.intervals.noise import NoiseSum, normal_quantile, normal_share
+from heldout.intervals.noise import NoiseSum, halved, normal_quantile, normal_share
 from heldout.intervals.ratio import NoisyCounts
 from heldout.intervals.tuned import LEAST_AT_RISK, RISK_NOISE
-from heldout.kernel.noise.exact import halved
 
 __all__ = ["SurvivalCurve", "cell_sums", "simultaneous_level"]
 

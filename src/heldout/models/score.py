@@ -166,7 +166,9 @@ def score(
     if tick is None and one_each:
         tick = limit
     at_tick(began, tick)
-    return writer.finish(row_key=row_key, scores=tuple(name for name, _ in names))
+    scored = writer.finish(row_key=row_key, scores=tuple(name for name, _ in names))
+    scored.inputs = tuple(name for names in plan.columns.values() for name in names)
+    return scored
 
 
 @contextmanager
@@ -440,6 +442,8 @@ class ScoredRows:
         self._table, self.path = table, path
         self.row_key, self.scores = row_key, scores
         self.columns: list[str] = list(table.schema.names)
+        self.inputs: tuple[str, ...] = ()
+        """The columns that the scores are made of."""
 
     def to_arrow(self) -> "pyarrow.Table":
         """The custodian's rows and the scores, as an Arrow table."""

@@ -158,6 +158,10 @@ def hand_in(
     """
     if not isinstance(question, Confusion) or question.weighted:
         raise ArgumentError("A confusion matrix, not by group and not weighted, can be handed in.")
+    if session._about.protection.only_labels:
+        raise ArgumentError(
+            "Shares of noise are for neighbours that protect rows. Under 'label' pool releases."
+        )
     count = as_whole(honest)
     if count is None or not 1 <= count <= 10_000:
         raise ArgumentError(f"honest must be a whole number of sites, got {shown(honest)}.")

@@ -10,10 +10,10 @@ from typing import Any, Final
 from heldout.arguments import as_number, shown, visible
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval
-from heldout.intervals.noise import NoiseSum
+from heldout.intervals.noise import NoiseSum, halved
 from heldout.kernel import Loss
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.exact import halved
+from heldout.kernel.noise.tied import TiedLaplace
 
 PLAINLY: Final = {
     "threshold": "thresholds",
@@ -88,6 +88,9 @@ class Site:
     def mechanism(self) -> DiscreteLaplace:
         """Return the noise that the site says it added; its price does not matter here."""
         scale = Fraction(self.content["mechanism"]["scale"])
+        if self.content["mechanism"].get("tied") is True:
+            half = len(self.noisy) // 2
+            return TiedLaplace(scale=scale, l1_sensitivity=1, dimension=half, cells=half)
         return DiscreteLaplace(scale=scale, l1_sensitivity=1, dimension=len(self.noisy))
 
     @cached_property

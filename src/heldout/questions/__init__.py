@@ -38,10 +38,14 @@ if TYPE_CHECKING:  # at run time a family is loaded when one of its questions is
     from heldout.questions.linear.questions import *  # noqa: F403
     from heldout.questions.lists import *  # noqa: F403
     from heldout.questions.pass_at_k import *  # noqa: F403
+    from heldout.questions.prediction_errors import *  # noqa: F403
     from heldout.questions.ranking.questions import *  # noqa: F403
     from heldout.questions.regression.questions import *  # noqa: F403
     from heldout.questions.report.questions import *  # noqa: F403
     from heldout.questions.separability.questions import *  # noqa: F403
+    from heldout.questions.survival import *  # noqa: F403
+    from heldout.questions.survival_brier import *  # noqa: F403
+    from heldout.questions.thresholds import *  # noqa: F403
     from heldout.questions.twin import *  # noqa: F403
     from heldout.questions.values import *  # noqa: F403
 

@@ -54,6 +54,10 @@ def plain(value: Any) -> object:
     return dict([_named(value)])
 
 
+_IF_GIVEN: Final = frozenset({("Protection", "outcome")})
+"""Fields that are left out where empty: an answer from before they came is written as it was."""
+
+
 def _named(value: Any) -> tuple[str, Any]:
     """Return what a value is, and of what."""
     kind = type(value)
@@ -75,7 +79,12 @@ def _named(value: Any) -> tuple[str, Any]:
             "values": numbers,
         }
     if stored_classes().get(kind.__name__) is kind:
-        return kind.__name__, {name: plain(getattr(value, name)) for name in _hints(kind.__name__)}
+        given = {name: getattr(value, name) for name in _hints(kind.__name__)}
+        return kind.__name__, {
+            name: plain(entry)
+            for name, entry in given.items()
+            if (kind.__name__, name) not in _IF_GIVEN or entry != ()
+        }
     raise TypeError(f"A {kind.__name__} cannot be kept.")
 
 
@@ -217,7 +226,10 @@ def _whole(made: Any) -> bool:
     from heldout.kernel.noise.tables.table import NoisyTable
     from heldout.kernel.ranking.mechanism import RankingDraw
     from heldout.questions.curves.methods.heldout import Placements
+    from heldout.questions.ranking.value_or_counts import ValueOrTable
 
+    if isinstance(made, ValueOrTable):
+        return made.is_whole
     if isinstance(made, RankingDraw):
         mechanism, first = made.mechanism, made.first_counts
         looks = ((mechanism.first_look, first), (mechanism.second_look(first), made.second_counts))

@@ -255,6 +255,9 @@ class Question(ABC, Generic[R_co]):
     """Ways to ask it that the audit replays on neighbours: fields beside epsilon and `example`."""
     draws: ClassVar[int] = 1
     """How many typical answers a forecast takes the median of; 1 where they have no noise."""
+    takes_long: ClassVar[bool] = False
+    """Whether its statistic compares rows with each other for longer than counts of them take, by
+    what they hold: a server shows its answers at ticks as far apart as for a model's scores."""
     rules: ClassVar[int] = 1
     """By which rules public facts become its request, and its answer a release. A kind that changes
     them knows the old ones still: an answer is read by the rules that it was drawn by."""

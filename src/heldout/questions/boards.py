@@ -780,7 +780,9 @@ class Board:
 
     def _check(self, rows: Dataset) -> None:
         about = rows.description
-        if not about.protection.row_count_is_public or about.rows != self.plan.rows:
+        protection = about.protection
+        public = protection.row_count_is_public and not protection.unit
+        if not public or about.rows != self.plan.rows:
             raise ArgumentError(
                 f"A board of {self.plan.rows:,} rows needs as many, under replace-one neighbours "
                 "without a unit: its certificate counts independent rows."

@@ -708,8 +708,8 @@ class ClassConfusion(_CallCounts[ClassConfusionRelease]):
     kind = "class-confusion"
     asks = "How often is it right, class by class?"
     tells = (
-        "The matrix of true and called classes, accuracy, and the precision and recall of each "
-        "class."
+        "The matrix of true and predicted classes, accuracy, and the precision and recall of "
+        "each class."
     )
     headline = "accuracy"
     axes: ClassVar[tuple[str, ...]] = ("truth", "called")
@@ -728,8 +728,8 @@ class ClassConfusion(_CallCounts[ClassConfusionRelease]):
     section_by_group = Section(
         title="Decisions by group",
         meaning="How often the called class is the true one in each declared group, how far apart "
-        "the groups are, and how often chance would put them so far apart. Groups of which noise "
-        "leaves nothing to read are not compared.",
+        "the groups are, and how often chance would put them so far apart. Groups that noise "
+        "makes unreadable are not compared.",
         weight=40,
         place=200,
         old_name="groups_of_classes",
@@ -750,7 +750,7 @@ class TopK(_CallCounts[RankRelease]):
     """The share of rows whose true class is among the k highest scores, for every k."""
 
     kind = "top-k"
-    asks = "Is the truth among its first calls?"
+    asks = "Is the true class among its top k?"
     tells = "How often the true class is among the k with the highest scores, for every k."
     axes: ClassVar[tuple[str, ...]] = ("rank",)
     title = "top-k accuracy"
@@ -794,6 +794,7 @@ class _ClassAreas(Question[ClassAreas]):
     def _questions(self, about: ClassifiedRows) -> dict[str, Auc | AveragePrecision]:
         share = self.price / len(about.classes)
         one = self.of_one_class(epsilon=share, method=self.method).under(self.rules)
+        object.__setattr__(one, "adapts", False)
         return dict.fromkeys(about.classes, one)
 
     def request(self, about: ClassifiedRows) -> Together:

@@ -10,7 +10,7 @@ import numpy as np
 from heldout.arrays import Ints
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description, ScoredRows
-from heldout.data.sql import Columns, double
+from heldout.data.sql import Columns, count_passed
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.groups import ByGroup, DecisionsByGroup
@@ -18,12 +18,14 @@ from heldout.intervals.ratio import MeanRelease
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.tied import count_noise
 from heldout.kernel.statistic import CLIP, STEPS, BoundedSum, Statistic, counted, tallied
 from heldout.questions.base import Number, Section, Weighted, weight_parameters
 from heldout.questions.groups import Divisible
 from heldout.questions.quote import Guess, typical_sums, weigh_counts
 from heldout.questions.worst_cases import (
     HIGH,
+    LABELS,
     LOW,
     REMOVE,
     REST,
@@ -97,9 +99,7 @@ class ThresholdCounts(Statistic[Ints]):
         return 2 * self.intervals * self.groups * (1 + self.weighted)
 
     def body(self) -> str:
-        above = [f"CAST(score >= {double(threshold)} AS INTEGER)" for threshold in self.thresholds]
-        interval = " + ".join(above) or "CAST(0 AS INTEGER)"
-        chosen = f"label, {interval} AS interval_number"
+        chosen = f"label, {count_passed('score', self.thresholds)} AS interval_number"
         rows = f"{counted(self.weighted)}\nFROM evaluated"
         if self.groups > 1:
             return f"SELECT member, {chosen}, {rows}\nGROUP BY 1, 2, 3"
@@ -134,6 +134,7 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
     headline = "accuracy"
     counts_positives = True
     grouped = DecisionsByGroup
+    tied = True
     section = Section(
         title="Decisions at the threshold",
         meaning="How often the model is right when it calls a row positive at the threshold.",
@@ -145,8 +146,8 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
     section_by_group = Section(
         title="Decisions by group, threshold",
         meaning="The same decisions for each declared group, how far apart the groups are, and "
-        "how often chance would put them so far apart. Groups of which noise leaves nothing to "
-        "read are not compared.",
+        "how often chance would put them so far apart. Groups that noise makes unreadable are "
+        "not compared.",
         weight=40,
         place=200,
         cards=("gap in recall", "gap in selection rate", "gap in accuracy"),
@@ -176,10 +177,12 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
             thresholds=(about.counted_threshold(at),),
             weighted=self.weighted,
         )
-        mechanism = DiscreteLaplace.for_epsilon(
+        mechanism = count_noise(
             self.price,
             l1_sensitivity=statistic.sensitivity(about.protection),
             dimension=statistic.size,
+            cells=statistic.intervals,
+            protection=about.protection,
         )
         parameters = {"threshold": at, **about.scale_parameters}
         parameters |= weight_parameters(self.weighted, about)
@@ -215,6 +218,21 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
                 pairs=grouped,
                 fields={"by": "g"},
                 note="all cells of all groups jointly; a person's rows are in several",
+            ),
+            WorstCase(
+                name="labels",
+                pairs=(
+                    table_pair(
+                        "an outcome changes", [*REST, (0, HIGH)], [*REST, (1, HIGH)], **LABELS
+                    ),
+                    unit_pair(
+                        "outcomes of a person's two rows change",
+                        [(0, HIGH), (0, HIGH), *REST],
+                        [(1, HIGH), (1, HIGH), *REST],
+                        **LABELS,
+                    ),
+                ),
+                note="only outcomes are secret: positives have noise, negatives follow",
             ),
             WorstCase(
                 name="weighted",

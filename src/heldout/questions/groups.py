@@ -60,6 +60,9 @@ class Divisible(Question[R_co], Generic[R_co, Groups_co], metaclass=_ByAsKeyword
     grouped: ClassVar[type[ByGroup[Any]]] = ByGroup
     """What holds the groups' releases."""
     lower_is_better: ClassVar[bool] = False
+    tied: ClassVar[bool] = False
+    """Whether a group is asked under label neighbours as all rows are, by changes of one outcome;
+    if not, each is taken for a row that leaves and one that arrives."""
 
     @classmethod
     def form(cls) -> tuple[FormField, ...]:
@@ -75,8 +78,8 @@ class Divisible(Question[R_co], Generic[R_co, Groups_co], metaclass=_ByAsKeyword
     def request_by_group(self, about: Any, by: str | tuple[str, ...]) -> Request | Staged:
         """Return the request for all groups, from that of one."""
         self.check_by_group(about)
-        groups, moved = len(about.group_names(by)), about.protection.rows_moved
-        one = self.in_group(self.price / moved).request(_one_row(about))
+        groups, (row, moved) = len(about.group_names(by)), self._one_row(about)
+        one = self.in_group(self.price / moved).request(row)
         if not isinstance(one, Request) or one.view is not None:
             raise ArgumentError(f"{self.kind} cannot be asked by group.")
         return Request(
@@ -87,6 +90,15 @@ class Divisible(Question[R_co], Generic[R_co, Groups_co], metaclass=_ByAsKeyword
             view=group_columns(by),
             reading=one,
         )
+
+    def _one_row(self, about: AboutRows) -> tuple[AboutRows, int]:
+        """Return the description of rows of which one may change, and how many do at most."""
+        protection = about.protection
+        if self.tied and protection.only_labels:
+            one, moved = Protection(neighbours=Neighbours.LABEL), protection.rows_per_unit
+        else:  # one that leaves or arrives, and nothing else
+            one, moved = Protection(neighbours=Neighbours.ADD_REMOVE), protection.rows_moved
+        return replace(about, protection=one, rows=None), moved
 
     def read_by_group(self, drawn: Drawn) -> Groups_co:
         """Return each group's release, as the question reads it, side by side."""
@@ -104,8 +116,8 @@ class Divisible(Question[R_co], Generic[R_co, Groups_co], metaclass=_ByAsKeyword
 
     def typical_by_group(self, about: Any, by: str | tuple[str, ...], guess: Guess) -> object:
         """Return what `request_by_group` draws, if all groups are alike."""
-        groups, moved = len(about.group_names(by)), about.protection.rows_moved
-        one, row = self.in_group(self.price / moved), _one_row(about)
+        groups, (row, moved) = len(about.group_names(by)), self._one_row(about)
+        one = self.in_group(self.price / moved)
         several = [one.typical(row, share_guess(guess, groups)) for _ in range(groups)]
         vectors = [values for values in several if isinstance(values, np.ndarray)]
         return np.concatenate(vectors) if vectors else several
@@ -187,11 +199,6 @@ class _PartOf(Request):
     def event(self) -> Event:
         assert self.whole is not None
         return self.whole.event()
-
-
-def _one_row(about: AboutRows) -> AboutRows:
-    """Return the description of rows of which one may leave or arrive, and nothing else."""
-    return replace(about, protection=Protection(neighbours=Neighbours.ADD_REMOVE), rows=None)
 
 
 def parameters_by_group(by: str | tuple[str, ...], about: Description) -> dict[str, Any]:

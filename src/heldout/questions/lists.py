@@ -13,7 +13,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure, Release
 from heldout.intervals.ratio import list_sums, mean, share_of
 from heldout.kernel.door import Drawn, Request
-from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.statistic import STEPS, Statistic, as_scores
 from heldout.questions.base import Question, Section, Whole
@@ -55,7 +55,7 @@ class RankedLists(Statistic[Ints]):
     Reference:   proofs/ranked-lists.md; Jarvelin and Kekalainen 2002.
     Cost:        one scan, one sort, O(rows) memory.
 
-    >>> replaced = Protection(neighbours=Neighbours.REPLACE_ONE, unit=True, rows_per_unit=20)
+    >>> replaced = Protection(neighbours="replace-one", unit=True, rows_per_unit=20)
     >>> RankedLists(measure="ndcg", k=10).sensitivity(replaced) / STEPS
     2.0
     """
@@ -99,7 +99,7 @@ class RankedLists(Statistic[Ints]):
     def sensitivity(self, protection: Protection) -> int:
         if not protection.unit:
             raise ArgumentError("A ranked list is that of a unit. Make the Dataset with unit=.")
-        return STEPS * (2 if protection.neighbours is Neighbours.REPLACE_ONE else 1)
+        return STEPS * (2 if protection.both_ways else 1)
 
 
 # --- The mean over ranked lists of how well each is ranked ---------------------------------------

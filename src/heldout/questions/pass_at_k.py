@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Final
 from heldout.arguments import visible
 from heldout.data import Dataset, PrivateTable
 from heldout.data.description import Description, MeasuredRows
-from heldout.data.sql import double, held_to
+from heldout.data.sql import balanced, double, held_to
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.statistic import BoundedSum, Statistic
@@ -92,10 +92,10 @@ class PassSums(BoundedSum):
         wrong = f"greatest({samples} - {right}, {double(0)})"
         # Drawn one after the other: the chance that the next is wrong too.
         chances = [
-            f"greatest({wrong} - {double(drawn)}, {double(0)}) / ({samples} - {double(drawn)})"
+            f"(greatest({wrong} - {double(drawn)}, {double(0)}) / ({samples} - {double(drawn)}))"
             for drawn in range(self.k)
         ]
-        return f"{double(1)} - {' * '.join(chances)}"
+        return f"{double(1)} - {balanced(chances, '*')}"
 
     @classmethod
     def examples(cls, protection: Protection) -> list[Statistic[Any]]:
@@ -151,7 +151,7 @@ class PassAtK(OfSums):
         if not (1 <= low == int(low) and high == int(high) <= MOST_SAMPLES):
             raise ArgumentError(
                 f"values[{visible(self.samples)!r}] must be whole numbers from 1 to "
-                f"{MOST_SAMPLES:,}, got {low:g} to {high:g}: so many samples a prompt has."
+                f"{MOST_SAMPLES:,}, got {low:g} to {high:g}, the samples per prompt."
             )
         return int(low), int(high)
 

@@ -216,9 +216,7 @@ class PrivateSession:
     def viewing(self, rows: PrivateTable) -> Self:
         """A session on a view of the same rows (fewer features, say), paid out of this budget."""
         if not rows.is_view_of(self._table):
-            raise ArgumentError(
-                "These are other rows, which another budget pays for. Make a session for them."
-            )
+            raise ArgumentError("These rows have a budget of their own. Make a session for them.")
         if rows.protection != self._about.protection:
             raise ArgumentError(
                 "neighbours, unit and rows_per_unit differ from the session's. Declare the data "
@@ -575,9 +573,9 @@ class Session(PrivateSession):
     ) -> "CompareRelease | PairedDifference":
         """Is the model with this score better on the same rows? The difference of the two AUCs.
 
-        `measure` may be "brier", "log-loss", "accuracy", "recall" or "specificity" instead, the
-        last three at a threshold; then rows are compared one by one, and the difference is B minus
-        A.
+        `measure` may be "average-precision", "brier", "log-loss", "accuracy", "recall" or
+        "specificity" instead, the last three at a threshold, and all but the first row by row. The
+        difference is B minus A.
 
         Of AUCs: one release with noise of twice one AUC's; the difference of two releases at half
         the price each would have 1.4 times that. A score that is missing counts as the lowest.

@@ -17,7 +17,7 @@ from heldout.arguments import visible
 from heldout.arrays import Floats, Ints
 from heldout.data import Dataset, PrivateTable
 from heldout.data.description import Description, SurvivalRows
-from heldout.data.sql import Columns, double
+from heldout.data.sql import Columns, count_passed, double
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import Look
 from heldout.intervals.groups import ByGroup
@@ -57,6 +57,8 @@ from heldout.questions.worst_cases import (
     WorstCase,
     declare_rows,
 )
+
+__all__ = ["ConcordanceIndex", "KaplanMeier", "LogRank", "SurvivalCalibration"]
 
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
@@ -111,11 +113,11 @@ class SurvivalCounts(Statistic[Ints]):
         return self.cells * (len(self.edges) + 1) * self.groups
 
     def body(self) -> str:
-        passed = " + ".join(f"CAST(time > {double(time)} AS INTEGER)" for time in self.times)
+        passed = count_passed("time", self.times, sign=">")
         beyond = f"time > {double(self.times[-1])}"
         cell = f"CASE WHEN {beyond} THEN {self.cells - 1} ELSE 2 * ({passed}) + event END AS cell"
-        above = [f"CAST(value_{self.place} >= {double(edge)} AS INTEGER)" for edge in self.edges]
-        chosen = [f"{' + '.join(above) or 'CAST(0 AS INTEGER)'} AS bin", cell, "count(*) AS n"]
+        above = count_passed(f"value_{self.place}", self.edges)
+        chosen = [f"{above} AS bin", cell, "count(*) AS n"]
         if self.groups > 1:
             return f"SELECT member, {', '.join(chosen)}\nFROM evaluated\nGROUP BY 1, 2, 3"
         return f"SELECT {', '.join(chosen)}\nFROM evaluated\nGROUP BY 1, 2"
@@ -496,10 +498,10 @@ class KaplanMeier(Divisible[SurvivalRelease, ByGroup[SurvivalRelease]]):
 
     kind: ClassVar[str] = "kaplan-meier"
     title: ClassVar[str] = "Kaplan-Meier curve"
-    asks: ClassVar[str] = "How many live on past each time?"
+    asks: ClassVar[str] = "How many survive past each time?"
     tells: ClassVar[str] = (
-        "The Kaplan-Meier curve at public times: the share without the event, censoring allowed "
-        "for, with a band and the median time."
+        "The Kaplan-Meier curve at public times: the share without the event, allowing for "
+        "censoring, with a band and the median time."
     )
     of: ClassVar[tuple[type, ...]] = (SurvivalRows,)
     example: ClassVar[Mapping[str, Any]] = {"grid": [1.0, 2.0]}
@@ -536,9 +538,9 @@ class SurvivalCalibration(Divisible[CalibrationRelease, ByGroup[CalibrationRelea
 
     kind: ClassVar[str] = "survival-calibration"
     title: ClassVar[str] = "calibration at a horizon"
-    asks: ClassVar[str] = "Do so many have the event by then as it says?"
+    asks: ClassVar[str] = "Do as many have the event by then as predicted?"
     tells: ClassVar[str] = (
-        "The share with the event by a horizon, censoring allowed for, by predicted risk."
+        "The share with the event by a horizon, allowing for censoring, by predicted risk."
     )
     of: ClassVar[tuple[type, ...]] = (SurvivalRows,)
     example: ClassVar[Mapping[str, Any]] = {"column": "a", "horizon": 2.0, "bins": 2, "steps": 2}
@@ -610,7 +612,7 @@ class LogRank(Question[LogRankRelease]):
 
     kind: ClassVar[str] = "log-rank"
     title: ClassVar[str] = "log-rank test"
-    asks: ClassVar[str] = "Do events come as often in all groups?"
+    asks: ClassVar[str] = "Are events equally frequent in all groups?"
     tells: ClassVar[str] = (
         "The hazard ratio of each group to all others, and the p-value of the log-rank test."
     )
@@ -721,7 +723,10 @@ def _open_survival(content: Any, **options: Any) -> Dataset:
 
 
 declare_rows(
-    SurvivalRows, {"t": SCORE, "e": FLAG, "p": SCORE, "a": SCORE, "g": GROUP}, _open_survival
+    SurvivalRows,
+    {"t": SCORE, "e": FLAG, "p": SCORE, "a": SCORE, "g": GROUP},
+    _open_survival,
+    outcome=("t", "e"),
 )
 
 
@@ -806,10 +811,11 @@ class ConcordanceIndex(Divisible[ConcordanceRelease, ByGroup[ConcordanceRelease]
 
     kind: ClassVar[str] = "concordance"
     title: ClassVar[str] = "concordance"
+    takes_long: ClassVar[bool] = True
     asks: ClassVar[str] = "Does a higher risk mean an earlier event?"
     tells: ClassVar[str] = (
-        "Harrell's C: of two rows of which it is known whose event came first, how often it has "
-        "the higher score."
+        "Harrell's C: among pairs of rows where it is known whose event came first, how often "
+        "that row has the higher score."
     )
     of: ClassVar[tuple[type, ...]] = (SurvivalRows,)
     replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"})

@@ -32,6 +32,8 @@ from heldout.questions.survival import (
 )
 from heldout.questions.worst_cases import WorstCase
 
+__all__ = ["SurvivalBrier"]
+
 LOST_SHARE: Final = Fraction(1, 4)
 """Of epsilon, for the counts that say how many rows are lost by when."""
 LARGEST_WEIGHT: Final = 10.0
@@ -243,7 +245,7 @@ class SurvivalBrier(Question[SurvivalBrierRelease]):
     title: ClassVar[str] = "Brier score at a horizon"
     asks: ClassVar[str] = "How far are predicted risks from what happened by then?"
     tells: ClassVar[str] = (
-        "The Brier score of predicted risks by a horizon, weighted for rows that were lost before."
+        "The Brier score of predicted risks by a horizon, weighted to allow for censoring."
     )
     of: ClassVar[tuple[type, ...]] = (SurvivalRows,)
     example: ClassVar[Mapping[str, Any]] = {"column": "a", "horizon": 2.0, "steps": 2}

@@ -45,6 +45,8 @@ from heldout.questions.worst_cases import (
     unit_pair,
 )
 
+__all__ = ["Conformal", "ThresholdFor"]
+
 COUNT_SHARE: Final = Fraction(1, 5)
 """Of epsilon, for the counts on either side of the cut; the rest chooses it."""
 MISS_SHARE: Final = Fraction(1, 10)
@@ -398,10 +400,10 @@ class ThresholdFor(Divisible[ThresholdRelease, ByGroup[ThresholdRelease]]):
 
     kind: ClassVar[str] = "threshold-for"
     title: ClassVar[str] = "threshold"
-    asks: ClassVar[str] = "Which threshold finds so many of the positives?"
+    asks: ClassVar[str] = "Which threshold finds a given share of the positives?"
     tells: ClassVar[str] = (
-        "The highest threshold with a recall, or the lowest with a specificity, and the confusion "
-        "matrix there."
+        "The highest threshold that reaches a recall, or the lowest that reaches a specificity, "
+        "and the confusion matrix there."
     )
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
     example: ClassVar[Mapping[str, Any]] = {"recall": 0.75}

@@ -25,7 +25,7 @@ from heldout.arguments import no_such, shown, visible
 from heldout.arrays import Floats, Ints
 from heldout.data import Dataset
 from heldout.data.description import Description, MeasuredRows, ValueRange
-from heldout.data.sql import Columns, double
+from heldout.data.sql import Columns, count_passed
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure, Release
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
@@ -84,8 +84,7 @@ class Cells:
 
     def sql(self) -> str:
         """Return the bin of a row's value, from 0."""
-        above = [f"CAST(value_{self.place} >= {double(edge)} AS INTEGER)" for edge in self.edges]
-        return " + ".join(above) or "CAST(0 AS INTEGER)"
+        return count_passed(f"value_{self.place}", self.edges)
 
     def value(self, cell: int, share: float) -> object:
         """Return a value of a bin: evenly spread within it, by a share from 0 to 1."""
@@ -477,7 +476,7 @@ class PrivateTwin(Question[TwinRelease]):
     kind: ClassVar[str] = "private-twin"
     title: ClassVar[str] = "twin"
     asks: ClassVar[str] = "Are there made-up rows like these to work with?"
-    tells: ClassVar[str] = "Rows that are sampled from noisy tables of one and two columns."
+    tells: ClassVar[str] = "Made-up rows, sampled from noisy tables of one and two columns."
     of: ClassVar[tuple[type, ...]] = (MeasuredRows,)
     cannot_pool: ClassVar[str] = "a twin is made of one site's tables"
     writes: ClassVar[tuple[str, ...]] = (".csv",)

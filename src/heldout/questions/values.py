@@ -16,7 +16,7 @@ from heldout.arguments import Ends, Share, visible
 from heldout.arrays import Floats, Ints
 from heldout.data import Dataset, PrivateTable
 from heldout.data.description import Description, MeasuredRows
-from heldout.data.sql import Columns, double, held_to
+from heldout.data.sql import Columns, count_passed, double, held_to
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.measure import Interval, Measure, Release
@@ -162,8 +162,7 @@ class ValueCounts(Statistic[Ints]):
         return (len(self.edges) + 1) * self.groups * (1 + self.weighted)
 
     def body(self) -> str:
-        above = [f"CAST(value_{self.place} >= {double(edge)} AS INTEGER)" for edge in self.edges]
-        chosen = f"{' + '.join(above) or 'CAST(0 AS INTEGER)'} AS bin"
+        chosen = f"{count_passed(f'value_{self.place}', self.edges)} AS bin"
         rows = f"{counted(self.weighted)}\nFROM evaluated"
         if self.groups > 1:
             return f"SELECT member, {chosen}, {rows}\nGROUP BY 1, 2"
@@ -465,7 +464,7 @@ class Mean(OfColumn[ValueMean, ByGroup[ValueMean]], OfSums):
 
     kind: ClassVar[str] = "mean"
     title: ClassVar[str] = "mean"
-    asks: ClassVar[str] = "How large is a number of each row on average?"
+    asks: ClassVar[str] = "How large is a column on average?"
     tells: ClassVar[str] = (
         "The mean of a column within its bounds, or of its difference from another column."
     )

@@ -17,6 +17,7 @@ from heldout.intervals.measure import Release
 
 LOW, HIGH = 0.05, 0.95
 REMOVE: Final[Mapping[str, Any]] = {"neighbours": "add-remove"}
+LABELS: Final[Mapping[str, Any]] = {"neighbours": "label"}
 PERSON: Final[Mapping[str, Any]] = {"unit": "u", "rows_per_unit": 2, "row_key": "k"}
 Rows = list[tuple[int, float]]
 REST: Final[Rows] = [(1, 0.8), (1, 0.6), (1, 0.3), (0, 0.7), (0, 0.4), (0, 0.2)]
@@ -264,16 +265,22 @@ class MadeUpRows:
     columns: Mapping[str, Column]
     open: Callable[..., PrivateTable]
     """Opens a table, with what is declared of neighbours, unit and schema."""
+    outcome: tuple[str, ...] = ()
+    """The columns that label neighbours differ in; none if such rows have no outcome."""
 
 
 MADE_UP: dict[type[Description], MadeUpRows] = {}
 
 
 def declare_rows(
-    described_by: type[Description], columns: Mapping[str, Column], open_: Callable[..., Any]
+    described_by: type[Description],
+    columns: Mapping[str, Column],
+    open_: Callable[..., Any],
+    *,
+    outcome: tuple[str, ...] = (),
 ) -> None:
     """Declare made-up rows for all questions that are asked of rows with this description."""
-    MADE_UP[described_by] = MadeUpRows(columns, open_)
+    MADE_UP[described_by] = MadeUpRows(columns, open_, outcome)
 
 
 SCORES: Final = (0.0, 1.0, 0.5, 0.25, 0.75, 0.49999999999999994, 1 / 65536, 0.5 + 1 / 131072, 0.01)
@@ -304,7 +311,12 @@ def _open_classified(content: Any, **options: Any) -> Dataset:
     )
 
 
-declare_rows(ScoredRows, {"y": FLAG, "p": SCORE, "q": SCORE, "g": GROUP, "w": WEIGHT}, _open_scored)
+declare_rows(
+    ScoredRows,
+    {"y": FLAG, "p": SCORE, "q": SCORE, "g": GROUP, "w": WEIGHT},
+    _open_scored,
+    outcome=("y",),
+)
 declare_rows(
     ClassifiedRows,
     {
@@ -314,4 +326,5 @@ declare_rows(
         "w": WEIGHT,
     },
     _open_classified,
+    outcome=("c",),
 )

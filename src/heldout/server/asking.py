@@ -31,8 +31,8 @@ LADDER: Final = (
     Fraction(10),
 )
 """Prices to choose from."""
-ANCHORS: Final = (Fraction(1, 10), Fraction(1, 2), Fraction(2))
-"""Where half-widths are worked out first; between them they fall nearly as a power."""
+ANCHOR: Final = LADDER.index(Fraction(1, 2))
+"""Where half-widths are worked out first."""
 WIDTHS: Final = (0.2, 0.15, 0.1, 0.075, 0.05, 0.04, 0.03, 0.025, 0.02, 0.015, 0.01, 0.0075,
                  0.005, 0.003, 0.002, 0.001)  # fmt: skip
 """How exact an answer may be asked to be: half-widths of noise alone, at 95%, of numbers that are
@@ -62,7 +62,7 @@ class Choice:
     def tells(self) -> str:
         return self.question.tells
 
-    def controls(self, wish: "Wish") -> tuple["Control", ...]:
+    def controls(self, wish: "Wish | Unfilled") -> tuple["Control", ...]:
         """Return the inputs of its form, filled in."""
         return tuple(Control.of(self.kind, field, wish) for field in _shown(self.question))
 
@@ -94,7 +94,7 @@ class Control:
     in_sight: bool
 
     @classmethod
-    def of(cls, kind: str, form_field: FormField, wish: "Wish") -> "Control":
+    def of(cls, kind: str, form_field: FormField, wish: "Wish | Unfilled") -> "Control":
         schema = form_field.rule.schema()
         choices = schema.get("enum") or schema.get("items", {}).get("enum") or ()
         suggested = wish.suggested.get(kind, {})
@@ -173,11 +173,17 @@ class Wish:
         kinds, known = [choice.kind for choice in may], registered.ready()
         chosen = "by" in query
         ticked = tuple(kind for kind in kinds if kind in query.getlist("question"))
+        # The first that needs no second model and no copy: it can be asked as it stands.
+        alone = [
+            choice.kind
+            for choice in may
+            if choice.question.rival_field() is None and copies.file_field(choice.question) is None
+        ]
         return cls(
             artifact=query.get("artifact", ""),
             rival=query.get("rival", ""),
             copy=query.get("copy", ""),
-            ticked=ticked if chosen else ticked or tuple(kinds[:1]),
+            ticked=ticked if chosen else ticked or tuple((alone or kinds)[:1]),
             fields={choice.kind: _typed(query, choice.question) for choice in may},
             suggested={
                 choice.kind: choice.question.suggested(_about(registered, choice.question) or known)
@@ -245,6 +251,27 @@ class Wish:
                 number = _number(name, value)
                 numbers[name] = int(number) if number.is_integer() else number
         return numbers
+
+
+class Unfilled:
+    """A form that nobody has filled in yet."""
+
+    fields: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {}
+    suggested: Final[Mapping[str, Mapping[str, object]]] = {}
+
+
+def typed_question(kind: str, form: Any, epsilon: str) -> Json:
+    """Return a question from a form of its own, as data."""
+    if kind not in q.kinds():
+        raise ArgumentError("Choose what to publish.")
+    question = q.find(kind)
+    typed = _typed(form, question)
+    chosen = {
+        field.name: field.rule.from_words(typed[field.name], field.name)
+        for field in _shown(question)
+        if typed.get(field.name)
+    }
+    return question.of_fields({"epsilon": epsilon, **chosen}).as_dict()
 
 
 def _typed(query: QueryParams, question: type[q.Question[Any]]) -> dict[str, tuple[str, ...]]:
@@ -396,9 +423,11 @@ def _guess_in_words(registered: Registered, wish: Wish) -> str:
             f"{guess.rows:,} rows, and residuals whose standard deviation is {guess.spread:g} "
             f"times the scale ({'your guess' if wish.guess['spread'] else 'a guess'})"
         )
+    if registered.declaration.label is None:
+        return f"{guess.rows:,} rows"
     if registered.declaration.classes:
         return f"{guess.rows:,} rows, classes of one size (a guess) and an AUC of {guess.auc:g}"
-    guessed = "nobody’s knowledge: one in four is taken"
+    guessed = "a guess: one in four"
     if registered.declaration.prevalence is not None:
         guessed = "as the custodian says"
     if wish.guess["positives"]:
@@ -434,33 +463,41 @@ def _width(  # noqa: PLR0917
 def _lowest(width: Widths, target: float) -> Fraction:
     """Return the lowest price at which noise stays within the target; the highest if none.
 
-    Half-widths at a few prices and a power between them say where to look; what is offered is
-    worked out there.
+    Noise falls about as one over the price, so one half-width says where to look. What is offered
+    is worked out there, and elsewhere only if that was not so: two quotes as a rule.
     """
+    worked_out: dict[int, float] = {}
 
-    def noise(price: Fraction) -> float:
-        widths = width(price)[1]
-        assert widths is not None
-        return widths.noise
+    def noise(place: int) -> float:
+        if place not in worked_out:
+            widths = width(LADDER[place])[1]
+            assert widths is not None
+            worked_out[place] = max(widths.noise, 1e-9)
+        return worked_out[place]
 
-    if width(ANCHORS[0])[1] is None:
-        return Fraction(1, 2)
-    points = [(math.log(price), math.log(max(noise(price), 1e-9))) for price in ANCHORS]
-    wanted, at = math.log(target), len(points) - 2
-    for at in range(len(points) - 1):
-        if points[at + 1][1] <= wanted:
+    if width(LADDER[ANCHOR])[1] is None:
+        return LADDER[ANCHOR]
+    at, slope, place = ANCHOR, -1.0, ANCHOR
+    for _ in range(3):
+        place = _place_for(math.log(LADDER[at]) + math.log(target / noise(at)) / slope)
+        if place in worked_out:
             break
-    (x, y), (x2, y2) = points[at], points[at + 1]
-    slope = min((y2 - y) / (x2 - x), -0.25)
-    guess = math.exp(x + (wanted - y) / slope)
-    place = min(range(len(LADDER)), key=lambda step: abs(math.log(LADDER[step] / guess)))
-    if noise(LADDER[place]) <= target:
-        while place and noise(LADDER[place - 1]) <= target:
-            place -= 1
-        return LADDER[place]
-    while place < len(LADDER) - 1 and noise(LADDER[place]) > target:
+        run = math.log(LADDER[place] / LADDER[at])
+        slope = max(-4.0, min(math.log(noise(place) / noise(at)) / run, -0.25))
+        at = place
+    while place < len(LADDER) - 1 and noise(place) > target:
         place += 1
+    while place and noise(place) * float(LADDER[place] / LADDER[place - 1]) <= target:
+        if noise(place - 1) > target:
+            break
+        place -= 1
     return LADDER[place]
+
+
+def _place_for(logarithm: float) -> int:
+    """Return the first place on the ladder that reaches a price; the last if none does."""
+    places = (at for at, price in enumerate(LADDER) if math.log(price) >= logarithm - 1e-9)
+    return next(places, len(LADDER) - 1)
 
 
 def _step(text: str, steps: Sequence[object], usual: int) -> int:

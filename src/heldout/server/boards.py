@@ -108,7 +108,7 @@ def open_board(
             "A board judges scores of an outcome that is there or not, and that of these rows "
             f"{of_rows}."
         )
-    if rows is None:
+    if rows is None or registered.declaration.unit is not None:
         raise ArgumentError(
             "A board needs a public number of independent rows: a data set under replace-one "
             "neighbours and without a unit."

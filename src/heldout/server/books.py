@@ -23,7 +23,9 @@ from heldout.server.service import Forbidden, Service, moment
 from heldout.server.storage import Json, evaluations, receipts
 
 NEWEST = "newest"
-NOBODY = "nobody named"
+NOBODY = "a deleted model"
+PUBLISHED = "the custodian, for all"
+ROWS_ALONE = "no model: the rows alone"
 UNITS = ((24.0, "Days"), (1.0, "Hours"), (1 / 60, "Minutes"))
 """Of the axis of time, in hours; the largest that something took longer than."""
 
@@ -164,9 +166,9 @@ def spending(service: Service, lines: list[Json]) -> Spending:
         loss = Loss.from_dict(line["charge"])
         price = loss.rho if loss.epsilon is None else loss.epsilon
         assert price is not None
-        who = line["analyst"] or NOBODY
+        who = line["analyst"] or PUBLISHED
         by_analyst[who] += price
-        by_model[models.get(str(line["evaluation"]), NOBODY)] += price
+        by_model[models.get(str(line["evaluation"]), ROWS_ALONE)] += price
         points.append({"who": who, "time": line["time"], "spent": float(by_analyst[who])})
     return Spending(_sorted(by_analyst), _sorted(by_model), _figure(points) if points else None)
 
@@ -177,7 +179,7 @@ def _models(service: Service, identities: list[str]) -> dict[str, str]:
     with service.store.read() as connection:
         rows = connection.execute(query.where(evaluations.c.id.in_(set(identities)))).all()
     names = artifacts.names(service, [row.artifact for row in rows])
-    return {row.id: names.get(row.artifact, NOBODY) for row in rows}
+    return {row.id: names.get(row.artifact, NOBODY) if row.artifact else ROWS_ALONE for row in rows}
 
 
 def _sorted(sums: dict[str, Fraction]) -> tuple[tuple[str, str], ...]:

@@ -1,7 +1,7 @@
 """Answers as a page shows them, alone and side by side. Everything here was paid for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heldout import questions as q
@@ -9,6 +9,7 @@ from heldout.drawing.chart import MUTED, PALETTE, Chart, Field, Figure, Layer, N
 from heldout.drawing.pictures import interval_plot
 from heldout.drawing.words import spread
 from heldout.intervals.confusion import ConfusionRelease
+from heldout.intervals.groups import ByGroup
 from heldout.intervals.measure import Measure
 from heldout.questions.curves.release import CurvesRelease
 from heldout.questions.report.report import Report
@@ -57,12 +58,24 @@ def _capital(text: str) -> str:
 
 def blocks(row: Any) -> tuple[Block, ...]:
     """Return the answers of an evaluation, in the order of the questions."""
-    return tuple(map(_block, row.questions, evaluations.releases(row)))
+    drawn = list(map(_block, row.questions, evaluations.releases(row)))
+    captions: set[str] = set()
+    for place, block in enumerate(drawn):
+        # What dots and bars are is said once on a page.
+        figures = tuple(
+            replace(figure, caption="") if figure.caption in captions else figure
+            for figure in block.figures
+        )
+        captions |= {figure.caption for figure in figures}
+        drawn[place] = replace(block, figures=figures)
+    return tuple(drawn)
 
 
 def _block(question: Mapping[str, Any], release: Any) -> Block:
     measures = _measures(release)
-    headline: Measure = release.headline
+    headline: Measure = (
+        release.largest_gap(LEVEL) if isinstance(release, ByGroup) else release.headline
+    )
     if isinstance(release, Report):
         inner = [figure for section in release for figure in section.figures(LEVEL)]
         readable = {name: one for name, one in release.plotted().items() if one.informative}

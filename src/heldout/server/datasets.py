@@ -524,6 +524,19 @@ def _share(service: Service, name: str, analyst: str) -> sa.Row[Any]:
     return row
 
 
+def _made_up(registered: Registered) -> Json:
+    """Return the ranges and values of columns for the twin: of features, and of parts."""
+    declared = registered.declaration.content.get("features")
+    known: Json = dict(declared) if isinstance(declared, Mapping) else {}
+    for description in registered.descriptions:
+        for name, value in getattr(description, "values", {}).items():
+            known.setdefault(name, list(value.words) or list(value.ends))
+        event = getattr(description, "event", None)
+        if event is not None:
+            known.setdefault(event, ["0", "1"])
+    return known
+
+
 def twin(registered: Registered, rows: int) -> Iterator[str]:
     """Return made-up rows of the same columns as a CSV file, from the declaration alone."""
     scores = registered.declaration.scores
@@ -535,4 +548,5 @@ def twin(registered: Registered, rows: int) -> Iterator[str]:
     declared = registered.declaration
     content = declared.content | {"observed": declared.outcome, "bounds": declared.bounds}
     content["row_key"] = declared.key_column
+    content["features"] = _made_up(registered)
     return twin_csv(columns, content, rows=rows)

@@ -22,12 +22,14 @@ from pydantic import (
 from heldout.arguments import Values, as_number, shown
 from heldout.data.classes import ClassifiedRows, class_columns, declared_classes
 from heldout.data.description import Description, ScoredRows, declared_groups
+from heldout.data.feature_matrix import FeatureRows
 from heldout.data.measured import FittedRows
 from heldout.data.scores import FURTHEST, declared_values
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget
 from heldout.kernel.ledger.records import checked_name
+from heldout.kernel.neighbours import Neighbours
 from heldout.server.parts import PARTS, Part
 from heldout.server.settings import PREFIX, Settings
 from heldout.server.storage import Json
@@ -131,7 +133,7 @@ Label = Annotated[
     Any,
     _rule("a label: a text or a number", lambda value: isinstance(value, str | int | float | None)),
 ]
-RELATIONS: Final = ("replace-one", "add-remove")
+RELATIONS: Final = tuple(str(relation) for relation in Neighbours)
 WEIGHTS: Final = ("weight", "largest_weight")
 OF_CLASSES: Final = ("positive", "negative", "prevalence")
 """What says something of an outcome that is there or not."""
@@ -163,7 +165,8 @@ class Declaration(BaseModel):
     unit: Name | None = None
     rows_per_unit: Count = 1
     neighbours: Annotated[
-        str, _rule("'replace-one' or 'add-remove'", lambda value: value in list(RELATIONS))
+        str,
+        _rule("'replace-one', 'add-remove' or 'label'", lambda value: value in list(RELATIONS)),
     ] = "replace-one"
     groups: Annotated[dict[str, Any] | None, BeforeValidator(_groups)] = None
     score_range: Annotated[
@@ -249,7 +252,26 @@ class Declaration(BaseModel):
             raise ArgumentError(f"default must be a score within {within}.")
         for part in self.parts.values():
             part.check(self)
+        if self.neighbours == Neighbours.LABEL:
+            self._check_labels()
         return self
+
+    def _check_labels(self) -> None:
+        """Refuse an outcome that a model or another kind of rows would see as something public."""
+        if self.people is not None:
+            raise ArgumentError("people must be left out with neighbours='label'.")
+        if self.target is None or any(part.of is not FeatureRows for part in self.parts.values()):
+            raise ArgumentError(
+                "With neighbours='label' only the outcome of models is secret: declare label or "
+                "outcome, and other kinds of rows under 'replace-one'."
+            )
+        named = [self.row_key, self.unit, self.weight, *(self.groups or ()), *(self.features or ())]
+        named += [name for part in self.parts.values() for name in part.columns_used]
+        if self.target.lower() in {name.lower() for name in named if name is not None}:
+            raise ArgumentError(
+                f"With neighbours='label' {self.target!r} is the only secret, so it cannot be a "
+                "feature, group, weight or key too."
+            )
 
     def _check_brought(self) -> None:
         """Refuse numbers of models that nothing can be asked of, or that are columns already."""
@@ -348,7 +370,8 @@ class Declaration(BaseModel):
     def of_account(self) -> Json:
         """Return what the ledger wants to know of the rows."""
         names = ("unit", "rows_per_unit", "neighbours", "people", "new")
-        return {name: getattr(self, name) for name in names}
+        outcome = {"outcome": self.target} if self.neighbours == Neighbours.LABEL else {}
+        return {name: getattr(self, name) for name in names} | outcome
 
     @property
     def own_columns(self) -> list[str]:

@@ -1,6 +1,8 @@
 """The way of every request: limits, headers, errors in words, and who is asking."""
 
 import asyncio
+import contextlib
+import math
 import re
 import time
 import traceback
@@ -92,6 +94,9 @@ REPORT_POLICY: Final = (
 ADDRESS_SHARE: Final = 10
 SHORTEST, LONGEST = 0.01, 0.25
 """Seconds between two looks of a request that waits."""
+LINGER_BYTES: Final = 64 * 2**20
+LINGER_SECONDS: Final = 10.0
+"""How much more of a refused request is read, and for how long."""
 UPLOADS: Final = frozenset(
     {("PUT", "/api/v1/artifacts"), ("POST", "/artifacts"), ("POST", "/register/upload")}
 )
@@ -179,9 +184,13 @@ class Gate:
 
         begun = False
 
+        body = Incoming(receive, headers)
+
         async def decorated(message: Message) -> None:
             nonlocal begun
             if message["type"] == "http.response.start":
+                if message["status"] >= 400:
+                    await body.linger()
                 begun = True
                 self._note(scope, message["status"])
                 present = {name.lower() for name, _ in message["headers"]}
@@ -200,9 +209,9 @@ class Gate:
         most, seconds = self._settings.most_body, self._settings.body_seconds
         if _streams(scope):  # a form has the file and little else; the API counts its file itself
             most, seconds = self._settings.most_upload + most, self._settings.upload_seconds
-        receive = _bounded(receive, headers, most, seconds)
+        body.bound(most, seconds)
         try:
-            await self._app(scope, receive, decorated)
+            await self._app(scope, body.receive, decorated)
         except Exception as error:
             if begun:
                 raise
@@ -312,26 +321,53 @@ def _host(header: bytes) -> str:
     return "" if match is None else match[1] or match[2]
 
 
-def _bounded(receive: Receive, headers: dict[bytes, bytes], most: int, seconds: float) -> Receive:
-    """Return a body that has so many bytes at most, and that comes in time."""
-    length = headers.get(b"content-length", b"0")
-    seen, whole, end = 0, False, time.monotonic() + seconds
+class Incoming:
+    """The body of a request: so many bytes at most, which come in time.
 
-    async def bounded() -> Message:
-        nonlocal seen, whole
+    Whoever is refused may still be sending. If the server hung up then, a proxy would report that
+    instead of the refusal; so it reads on for a while, and keeps nothing.
+    """
+
+    def __init__(self, receive: Receive, headers: dict[bytes, bytes]) -> None:
+        self._receive, self._headers = receive, headers
+        length = headers.get(b"content-length", b"0")
+        self._length = int(length[:20]) if length.isdigit() else 0
+        self._seen, self._whole = 0, not self._length and b"transfer-encoding" not in headers
+        self._most, self._seconds, self._end = math.inf, 0.0, math.inf
+
+    def bound(self, most: int, seconds: float) -> None:
+        """Say how long the body may be, and how long it may take."""
+        self._most, self._seconds, self._end = most, seconds, time.monotonic() + seconds
+
+    async def receive(self) -> Message:
+        """Return the next piece, or refuse it."""
         try:  # once all of it is there, the wait is for the end of the connection
-            async with asyncio.timeout(None if whole else end - time.monotonic()):
-                message = await receive()
+            async with asyncio.timeout(None if self._whole else self._end - time.monotonic()):
+                message = await self._next()
         except TimeoutError:
-            words = f"The request took more than {seconds:g} seconds to arrive. Send it again."
+            words = (
+                f"The request took more than {self._seconds:g} seconds to arrive. Send it again."
+            )
             raise HTTPException(408, words) from None
-        seen += len(message.get("body", b""))
-        whole = not message.get("more_body", False)
-        if seen > most or (length.isdigit() and int(length) > most):
-            raise HTTPException(413, f"A request must have at most {most // 1024} kB.")
+        if max(self._seen, self._length) > self._most:
+            raise HTTPException(413, f"A request must have at most {self._most // 1024} kB.")
         return message
 
-    return bounded
+    async def _next(self) -> Message:
+        message = await self._receive()
+        self._seen += len(message.get("body", b""))
+        self._whole = not message.get("more_body", False)
+        return message
+
+    async def linger(self) -> None:
+        """Read on for a while before a refusal is sent, unless the sender waits to be let in."""
+        most = self._seen + LINGER_BYTES
+        if self._length > most or b"expect" in self._headers:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_SECONDS):
+                while not self._whole and self._seen <= most:
+                    await self._next()
 
 
 def service_of(request: Request) -> Service:

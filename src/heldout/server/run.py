@@ -275,6 +275,16 @@ def offer_demo(service: Service, address: str) -> Iterator[str]:
             "unit": "patient_id",
             "rows_per_unit": 3,
             "expected_rows": 5000,
+            "prevalence": 0.125,
+            "features": {
+                "age": [18, 95],
+                "emergency": ["0", "1"],
+                "length_of_stay": [1, 30],
+                "comorbidities": [0, 8],
+                "prior_admissions": [0, 6],
+                "haemoglobin": [5, 19],
+                "creatinine": [0.4, 6],
+            },
         }
         datasets.register(
             service,

@@ -59,6 +59,7 @@ DONE: Final = {
     "revoked": "The allowance is revoked. Whatever waited is refused, and charged nothing.",
     "raised": "The budget is raised.",
     "closed": "The data set is closed.",
+    "published": "Sent. Once the rows are drawn, all analysts can download them.",
     "requested": "Sent. The custodian sees your request beside the allowances.",
     "declined": "The request is set aside. The allowance stays as it is.",
     "renamed": "The model is renamed. Answers that were signed before keep the name of then.",

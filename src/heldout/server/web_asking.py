@@ -340,7 +340,9 @@ def evaluation(  # noqa: PLR0917  the framework passes them by name
         with service.free.of(person.name):
             blocks = comparing.blocks(row)
     names = artifacts.names(service, [row.artifact, row.rival or ""])
-    return page(request, "evaluation_page.html", found=shown, blocks=blocks, names=names)
+    of_copy = copies.needed(row.questions)
+    content: Json = {"found": shown, "blocks": blocks, "names": names, "of_copy": of_copy}
+    return page(request, "evaluation_page.html", **content)
 
 
 @pages.post("/evaluations/{identity}/cancel")

@@ -1,6 +1,7 @@
 """Data sets and shares: the API and the custodian's pages."""
 
 import csv
+import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime, time
 from typing import Annotated
@@ -10,7 +11,7 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from heldout.errors import ArgumentError, HeldoutError
-from heldout.server import accounts, artifacts, books, datasets, evaluations
+from heldout.server import accounts, artifacts, asking, books, datasets, evaluations, published
 from heldout.server.accounts import Person
 from heldout.server.datasets import LOOKING, Registered
 from heldout.server.gate import (
@@ -18,6 +19,7 @@ from heldout.server.gate import (
     Amount,
     Body,
     Caller,
+    Key,
     Serving,
     Wait,
     after_wait,
@@ -57,6 +59,12 @@ class NewRequest(Body):
 
     budget: Amount
     why: str = ""
+
+
+class NewPublished(Body):
+    """A question whose answer is a file of rows, for everybody."""
+
+    question: Json
 
 
 class Change(Body):
@@ -138,6 +146,33 @@ def _twin(service: Service, person: Person, name: str, rows: int) -> StreamingRe
     return StreamingResponse(iter(lines), media_type="text/csv")
 
 
+@api.post("/{name}/published", status_code=202)
+def publish(
+    service: Serving, person: Caller, name: str, body: NewPublished, idempotency_key: Key
+) -> Json:
+    """Book a file of made-up rows for all analysts, out of the data set's own budget."""
+    row = published.publish(service, person, name, question=body.question, key=idempotency_key)
+    return evaluations.public(service, row, new=True)
+
+
+@api.get("/{name}/published")
+def list_published(service: Serving, person: Caller, name: str) -> list[Json]:
+    """List what its custodian published, each with its price and what it will answer badly."""
+    person.must_be(*LOOKING)
+    return published.shown(service, datasets.seen(service, person, name))
+
+
+@api.get(
+    "/{name}/published/{identity}.csv",
+    response_class=Response,
+    responses={200: {"content": {"text/csv": {}}}},
+)
+def published_rows(service: Serving, person: Caller, name: str, identity: str) -> Response:
+    """The made-up rows that were published."""
+    text = published.rows_of(service, person, name, identity)
+    return Response(text, media_type="text/csv")
+
+
 @api.get("/{name}/grants")
 def list_grants(service: Serving, person: Caller, name: str) -> list[Json]:
     """Who may spend what, and did; its custodian and auditors."""
@@ -198,6 +233,7 @@ def _show(
         "dataset": registered,
         "standing": standing,
         "twin": _twin_table(registered),
+        "published": published.shown(service, registered),
         "recent": recent if person.role == "analyst" else recent[:MOST_RECENT],
         "names": artifacts.names(service, [one["artifact"] for one in recent]),
     }
@@ -223,6 +259,9 @@ def _show(
         requests=datasets.allowance_requests(service, [name]),
         analysts=analysts if person.role == "custodian" else [],
         spent=books.spending(service, lines),
+        publishing=_publishing(registered) if registered.state == "open" else [],
+        waiting=published.waiting(service, registered),
+        key=secrets.token_urlsafe(16),
         **content,
     )
 
@@ -241,6 +280,34 @@ def twin_file(
     answer = _twin(service, person, name, rows)
     answer.headers["Content-Disposition"] = f'attachment; filename="{name}-twin.csv"'
     return answer
+
+
+def _publishing(registered: Registered) -> list[Json]:
+    """Return what a custodian may publish, with the controls of its form."""
+    plain = asking.Unfilled()
+    return [
+        {"kind": kind, "controls": asking.Choice(kind, None).controls(plain)}
+        for kind in published.kinds(registered)
+    ]
+
+
+@pages.post("/datasets/{name}/publish")
+def publish_page(service: Serving, request: Request, order: Order, name: str) -> Response:
+    """Book a file of made-up rows for all analysts."""
+
+    def change() -> None:
+        asked = asking.typed_question(order.text("kind"), order.form, order.text("epsilon"))
+        published.publish(service, order.person, name, question=asked, key=order.text("key"))
+
+    return _do(service, request, order, name, "published", change)
+
+
+@pages.get("/datasets/{name}/published/{identity}.csv")
+def published_file(service: Serving, person: Signed, name: str, identity: str) -> Response:
+    """The made-up rows that were published."""
+    named = {"Content-Disposition": f'attachment; filename="{name}-private-twin.csv"'}
+    text = published.rows_of(service, person, name, identity)
+    return Response(text, media_type="text/csv", headers=named)
 
 
 @pages.post("/datasets/{name}/grants")

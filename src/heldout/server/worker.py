@@ -390,7 +390,8 @@ class Worker:
         registered = find(self.service, row.dataset)
         if registered.revision != row.revision:
             raise PrivacyError("The rows were refreshed meanwhile. Nothing was charged; ask again.")
-        usable_share(self.service, row.owner, registered)
+        if row.owner != registered.owner:  # a custodian publishes out of the whole budget
+            usable_share(self.service, row.owner, registered)
         books.check_receipt(self.service)
         copy = self._row(artifact_table, row.artifact) if copies.needed(row.questions) else None
         content = copies.filled(self.service, registered, row.questions, copy)
@@ -481,8 +482,9 @@ class Worker:
                 vault=self.service.vault,
                 artifact=row.artifact if needs_model(registered, questions) else "",
             )
+            analyst = None if row.owner == registered.owner else row.owner
             return PrivateSession(
-                table, ledger=self.service.ledger, account=registered.name, analyst=row.owner
+                table, ledger=self.service.ledger, account=registered.name, analyst=analyst
             )
         key = (registered.name, row.revision, row.artifact, row.rival, row.owner)
         if key not in self._sessions:

@@ -4,22 +4,25 @@ from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection
 
 
-def test_an_unknown_relation_is_refused_with_the_two_names():
-    with pytest.raises(ArgumentError, match="must be 'replace-one' or 'add-remove', got 'swap'"):
+def test_an_unknown_relation_is_refused_with_the_names():
+    names = "must be 'replace-one', 'add-remove' or 'label', got 'swap'"
+    with pytest.raises(ArgumentError, match=names):
         Neighbours.parse("swap")
 
 
 @pytest.mark.parametrize("relation", list(Neighbours))
 @pytest.mark.parametrize("unit", [False, True])
-def test_the_row_count_is_public_only_for_replace_one_without_units(relation, unit):
+def test_the_row_count_is_public_for_replace_one_without_units_and_for_labels(relation, unit):
     protection = Protection(neighbours=relation, unit=unit)
-    assert protection.row_count_is_public == (relation == "replace-one" and not unit)
+    public = relation == "label" or (relation == "replace-one" and not unit)
+    assert protection.row_count_is_public == public
 
 
 def test_without_a_unit_one_row_changes():
     replace = Protection(neighbours=Neighbours.REPLACE_ONE)
     other = Protection(neighbours=Neighbours.ADD_REMOVE)
     assert list(replace.changes()) == [(1, 1)]
+    assert list(Protection(neighbours=Neighbours.LABEL).changes()) == [(1, 1)]
     assert list(other.changes()) == [(1, 0), (0, 1)]
 
 
@@ -32,7 +35,10 @@ def test_a_unit_of_k_rows_is_k_single_row_steps_away(relation, most):
     assert max(came for _, came in changes) == most
     assert max(max(change) for change in changes) == most
     assert any(left and came for left, came in changes) == protection.both_ways
-    assert len(changes) == ((most + 1) ** 2 - 1 if protection.both_ways else 2 * most)
+    if protection.only_labels:
+        assert changes == [(count, count) for count in range(1, most + 1)]
+    else:
+        assert len(changes) == ((most + 1) ** 2 - 1 if protection.both_ways else 2 * most)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, True, "2"])

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import itertools
 import pkgutil
+from collections.abc import Callable, Iterable
 from fractions import Fraction as F
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 import heldout.kernel
 import heldout.questions
-from heldout.kernel import Loss, Protection, price
+from heldout import questions as q
+from heldout.kernel import Event, Loss, Protection, price
 from heldout.kernel.noise.declared import DeclaredFit
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.disjoint import Disjoint, EachGroup
@@ -25,6 +27,7 @@ from heldout.kernel.noise.selection import (
     Prepaid,
     SparseVector,
 )
+from heldout.kernel.noise.tied import TiedLaplace
 from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.ranking.concordance import ConcordanceMechanism
 from heldout.kernel.ranking.ladder import (
@@ -52,6 +55,7 @@ from heldout.questions.thresholds import COUNT_SHARE, CutMechanism, QuantileChoi
 
 ROWS = Protection(neighbours="replace-one")
 ADDED = Protection(neighbours="add-remove")
+LABELS = Protection(neighbours="label")
 AREA = AreaSensitivity(protection=ROWS)
 THIRD = F(1, 3)
 CURVE = {"protection": ROWS, "rows": 500, "points": 65}
@@ -59,6 +63,8 @@ CURVE = {"protection": ROWS, "rows": 500, "points": 65}
 # The numbers are those of the contracts, worked out by hand.
 CLAIMS: list[tuple[Any, Loss]] = [
     (DiscreteLaplace(scale=F(8), l1_sensitivity=2, dimension=4), Loss.pure(F(1, 4))),
+    (TiedLaplace(scale=F(8), l1_sensitivity=2, dimension=4, cells=2), Loss.pure(F(1, 4))),
+    (method("heldout", epsilon=THIRD, **CURVE | {"protection": LABELS}), Loss.pure(THIRD)),
     (DiscreteLaplace.for_epsilon(THIRD, l1_sensitivity=5, dimension=9), Loss.pure(THIRD)),
     (SummedParts(epsilon=THIRD, parts=9, most=70, entries=2), Loss.pure(THIRD)),
     (WishartDifference.for_epsilon(THIRD, trace=7, size=3), Loss.pure(THIRD)),
@@ -156,7 +162,8 @@ def test_the_price_of_what_is_booked_is_the_loss_that_is_claimed(
     assert price(mechanism.event()) == claim
 
 
-def test_every_mechanism_that_books_an_event_has_its_claim_here() -> None:
+def mechanisms() -> set[type]:
+    """Return every class that books an event and draws."""
     found = set()
     rooms = (heldout.kernel, heldout.questions)
     walks = (pkgutil.walk_packages(room.__path__, f"{room.__name__}.") for room in rooms)
@@ -169,4 +176,41 @@ def test_every_mechanism_that_books_an_event_has_its_claim_here() -> None:
                 whole = not protocol and not inspect.isabstract(each)
                 if hasattr(each, "event") and draws and whole:
                     found.add(each)
-    assert found == {type(each) for each, _ in CLAIMS}
+    return found
+
+
+def priced(questions: Iterable[type[q.Question[Any]]], patch: pytest.MonkeyPatch) -> set[type]:
+    """Check that a question of each kind costs its epsilon; return the mechanisms it is paid to."""
+    met = set()
+
+    def watched(event: Callable[[Any], Event]) -> Callable[[Any], Event]:
+        def book(self: Any) -> Event:
+            met.add(type(self))
+            return event(self)
+
+        return book
+
+    for place in {part for each in mechanisms() for part in each.__mro__}:
+        if "event" in vars(place):
+            patch.setattr(place, "event", watched(vars(place)["event"]))
+    for kind in questions:
+        for case in kind.worst_cases():
+            asked = kind.of_case(case, THIRD)
+            about = case.make(case.pairs[0].first, case.pairs[0].options).description
+            delta = getattr(asked, "delta", None)
+            claimed = Loss.pure(THIRD) if delta is None else Loss.approximate(THIRD, F(delta))
+            assert price(asked.request(about).event()) == claimed, kind.kind
+    return met
+
+
+def test_every_kind_costs_its_price_and_every_mechanism_is_in_a_kind_or_in_the_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    met = priced(q.registered(), monkeypatch)
+    assert mechanisms() <= met | {type(each) for each, _ in CLAIMS}
+
+
+def test_a_kind_that_costs_another_price_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(q.Brier, "request", lambda self, about: q.Auc(epsilon=1).request(about))
+    with pytest.raises(AssertionError, match="brier"):
+        priced([q.Brier], monkeypatch)

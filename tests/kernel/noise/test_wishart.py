@@ -65,7 +65,7 @@ def test_one_entry_has_laplace_noise_of_the_claimed_scale():
     assert str(price(noise.event())) == "epsilon 0.5"
 
 
-@pytest.mark.chance(4e-8)
+@pytest.mark.chance(4e-8, "three binomial tails of 1e-8")
 def test_the_noise_has_the_moments_of_its_law():
     """Half of the entries lie within the reach that the characteristic function gives for 50%."""
     size, scale, runs = 2, 1000, 3000

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.chances import error_quantile, mean_absolute_error
 
 from heldout.errors import ArgumentError
 from heldout.kernel.events import price
@@ -23,8 +24,6 @@ from heldout.kernel.ranking.ladder import (
     PolynomialTail,
     _scales,
     build,
-    error_quantile,
-    mean_absolute_error,
 )
 from heldout.kernel.ranking.mechanism import (
     METHODS,

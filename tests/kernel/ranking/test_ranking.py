@@ -23,7 +23,7 @@ PROTECTIONS = [
     Protection(neighbours="replace-one", unit=True, rows_per_unit=3),
     Protection(neighbours="add-remove", unit=True, rows_per_unit=3),
 ]
-METRICS = ("auc", "average-precision", "auc-difference")
+METRICS = ("auc", "average-precision", "auc-difference", "average-precision-difference")
 
 
 def mechanism(metric: str, protection: Protection, epsilon: str = "1/2") -> RankingMechanism:

@@ -204,22 +204,35 @@ def test_a_moved_positive_matters_less_than_a_changed_label_from_four_positives_
 
 
 def test_two_models_on_the_same_rows_move_like_one_area() -> None:
-    """Every data set of up to five rows with two scores each; the half difference in [0, 1]."""
+    from heldout.kernel.ranking.sensitivity import area
+
+    widest = _widest_moves(area, AreaSensitivity(protection=REPLACE))
+    assert widest[2] == Fraction(1, 2)
+
+
+def test_two_models_on_the_same_rows_move_like_one_average_precision() -> None:
+    from heldout.kernel.ranking.sensitivity import average_precision
+
+    widest = _widest_moves(average_precision, PrecisionSensitivity(protection=REPLACE))
+    assert widest[2] > Fraction(1, 3)  # so a bound half as large would fail
+
+
+def _widest_moves(metric: Any, local: Any) -> dict[int, Fraction]:
+    """Go through every data set of four rows with two scores each; the half difference."""
     from itertools import product
 
-    from heldout.kernel.ranking.sensitivity import area, difference
+    from heldout.kernel.ranking.sensitivity import difference
 
     rows = list(product((0, 1), (0, 1, 2), (0, 1, 2)))  # label, first score, second score
 
     def value(data: tuple[tuple[int, int, int], ...]) -> Fraction:
         positives = [row for row in data if row[0]]
         negatives = [row for row in data if not row[0]]
-        areas = [area([p[i] for p in positives], [q[i] for q in negatives]) for i in (1, 2)]
-        return difference(*areas)
+        both = [metric([p[i] for p in positives], [q[i] for q in negatives]) for i in (1, 2)]
+        return difference(*both)
 
     from itertools import combinations_with_replacement
 
-    local = AreaSensitivity(protection=REPLACE)
     widest: dict[int, Fraction] = {}
     known: dict[Any, Fraction] = {}
     for core in combinations_with_replacement(rows, 3):
@@ -235,7 +248,7 @@ def test_two_models_on_the_same_rows_move_like_one_area() -> None:
             move = max(max(values) - min(everything), max(everything) - min(values))
             assert move <= Fraction(local.upper(local.rung(positives=n, negatives=m)))
             widest[min(n, m)] = max(move, widest.get(min(n, m), Fraction(0)))
-    assert widest[2] == Fraction(1, 2)
+    return widest
 
 
 ALL_LOCALS = [

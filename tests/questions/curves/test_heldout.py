@@ -122,7 +122,7 @@ def test_a_row_at_a_named_threshold_lies_above_it() -> None:
     assert np.abs(table.named.counts - np.array([[150, 450, 300]] * 2)).max() < 10
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(1e-7, "6.1 deviations of 3.7% below, 8.1 above")
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda each: each.describe())
 def test_named_counts_have_the_stated_noise_and_price(protection: Protection) -> None:
     known = 400 if protection.row_count_is_public else None
@@ -162,14 +162,14 @@ def law_of(weights: Any, penalties: Any, rate: float) -> Any:
     return mass / mass.sum()
 
 
-@pytest.mark.chance(2e-6)
+@pytest.mark.chance(1.1e-6, "a p-value of 1e-6; noncentral tails of the others: 1.2e-13")
 def test_the_choice_has_the_law_that_it_says_and_no_other() -> None:
     weights, penalties, rate = np.array([5, 1, 3, 8, 2]), np.array([4, 0, 2, 7, 1]), Fraction(1, 3)
     drawn = Counter(choose_exactly(weights, penalties, rate) for _ in range(30_000))
     counts = np.array([drawn[i] for i in range(5)])
     assert chi_square(counts, law_of(weights, penalties, 1 / 3)) > 1e-6
-    assert chi_square(counts, law_of(weights, penalties, 0.36)) < 1e-6
-    assert chi_square(counts, law_of([5, 1, 3, 9, 2], penalties, 1 / 3)) < 1e-4
+    assert chi_square(counts, law_of(weights, penalties, 0.37)) < 1e-6
+    assert chi_square(counts, law_of([5, 1, 3, 10, 2], penalties, 1 / 3)) < 1e-6
 
 
 def test_a_weight_that_doubles_cannot_hold_is_still_possible_and_never_fails() -> None:
@@ -245,7 +245,7 @@ def test_neighbours_cuts_are_within_epsilon_and_half_the_noise_would_not_do(move
     assert worst > float(cuts.epsilon / moved) / 2, "twice the rate would be refused"
 
 
-@pytest.mark.chance(2e-6)
+@pytest.mark.chance(2e-6, "a p-value of 1e-6; another law is 1,276 off, and 41 are asked")
 def test_cuts_are_drawn_by_that_law() -> None:
     cuts = MedianCuts(levels=2, epsilon=Fraction(4), moved=1, pseudo_rows=2)
     counts = np.array([4, 0, 1, 0, 6])
@@ -305,7 +305,7 @@ def test_a_table_of_another_size_is_refused() -> None:
         made().sample(Sealed(np.zeros(10, dtype=np.int64)))
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(1e-7, "5.5 deviations are 4e-8; of the spread 5.9 below, 6.9 above")
 def test_counts_are_unbiased_and_their_noise_has_the_stated_deviation() -> None:
     random = np.random.default_rng(1)
     rows = sealed(random.integers(0, 2, 600), random.integers(0, POINTS, 600))

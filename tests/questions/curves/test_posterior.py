@@ -225,30 +225,62 @@ def test_an_area_that_was_not_bought_is_read_with_an_interval_off_the_counts() -
     assert 1.5 < widths[1] / widths[0] < 2.5
 
 
-def half_width_with_a_sum(negatives: list[int], positives: list[int]) -> float:
-    """Of the area's noise interval, where the sum of influences has next to no noise."""
-    bins, edges = len(negatives), np.append(np.arange(len(negatives)) * 7, 1000)
-    false, true = (
-        np.append(np.cumsum(each[::-1])[::-1] / sum(each), 0.0) for each in (negatives, positives)
-    )
-    placed = Placements(cuts=edges, false=false, true=true, positives=float(sum(positives)),
-                        negatives=float(sum(negatives)))  # fmt: skip
+EDGES = np.append(np.arange(5) * 7, 1000)
+
+
+def interval_with_a_sum(rows: Any) -> tuple[float, float]:
+    """Of the area, for rows by class and grid point whose influences are summed without noise."""
+    binned = np.add.reduceat(rows, EDGES[:-1], axis=1)
+    false, true = (np.append(np.cumsum(each[::-1])[::-1] / each.sum(), 0.0) for each in binned)
+    sizes = dict(zip(("negatives", "positives"), map(float, rows.sum(axis=1)), strict=True))
+    placed = Placements(cuts=EDGES, false=false, true=true, **sizes)
     table = TableWithArea(
-        edges=edges, negatives=np.array(negatives), positives=np.array(positives),
-        noise=independent_noise(Fraction(1, 2), bins=bins), rows=sum(negatives) + sum(positives),
-        area=AreaBySum(placements=placed, noisy=0, noise_scale=Fraction(STEPS, 5)),
+        edges=EDGES, negatives=binned[0], positives=binned[1],
+        noise=independent_noise(Fraction(1, 2), bins=5), rows=int(rows.sum()),
+        area=AreaBySum(placements=placed, noisy=int((placed.weights() * rows).sum()),
+                       noise_scale=Fraction(STEPS, 5)),
     )  # fmt: skip
-    fit = posterior(table, score_range=(0.0, 1.0))
-    low, high = area_interval(fit, level=0.95, noise_only=True)
-    return (high - low) / 2
+    return area_interval(posterior(table, score_range=(0.0, 1.0)), level=0.95, noise_only=True)
+
+
+def spread(counts: tuple[list[int], list[int]]) -> Any:
+    """Rows that lie evenly within the bins, the last of which ends at point 35."""
+    rows = np.zeros((2, 1000), dtype=np.int64)
+    rows[:, :35] = np.repeat(np.array(counts), 7, axis=1) // 7
+    return rows
 
 
 def test_an_interval_of_an_area_knows_that_the_order_within_a_bin_was_not_told() -> None:
-    """The classes meet in one bin: a 25th of all pairs, in order or not."""
-    meeting = half_width_with_a_sum([300, 300, 150, 0, 0], [0, 0, 100, 200, 200])
-    mixed = half_width_with_a_sum([190, 170, 150, 130, 110], [60, 80, 100, 120, 140])
-    assert mixed < 0.003
-    assert 1.5 * mixed < meeting < 0.04
+    """The classes meet in one bin, a 25th of all pairs: in order, partly or not at all."""
+    low, high = interval_with_a_sum(
+        spread(([189, 168, 147, 133, 112], [63, 77, 105, 119, 140]))
+    )  # fmt: skip
+    assert high - low < 0.006
+    meeting = spread(([301, 301, 147, 0, 0], [0, 0, 105, 203, 203]))
+    for negatives, positives in (
+        ([21] * 7, [15] * 7),
+        ([49, 49, 49, 0, 0, 0, 0], [0, 0, 0, 0, 35, 35, 35]),
+        ([21] * 7, [0, 0, 0, 0, 35, 35, 35]),
+        ([0, 49, 49, 49, 0, 0, 0], [15] * 7),
+    ):
+        meeting[:, 14:21] = negatives, positives
+        low, high = interval_with_a_sum(meeting)
+        false, true = true_curves(meeting)[0]
+        assert low <= np.trapezoid(true, false) <= high < low + 0.08
+
+
+def test_the_largest_gap_is_held_whether_a_class_ends_in_its_bin_or_goes_on() -> None:
+    """A third of the positives score lowest; the classes meet in the fifth bin, in order or not."""
+    negatives, positives = [0, 120, 120, 120, 100, 0, 0], [150, 0, 0, 0, 60, 120, 120]
+    table = TableWithArea(
+        edges=np.append(np.arange(7) * 7, 100), negatives=np.array(negatives),
+        positives=np.array(positives), noise=independent_noise(Fraction(2), bins=7),
+        rows=sum(negatives) + sum(positives), area=None,
+    )  # fmt: skip
+    gaps = posterior(table, score_range=(0.0, 1.0)).areas(noise_only=True)[2]
+    low, high = interval_of(gaps, 0.95)
+    assert low < 240 / 450 + 0.03
+    assert 300 / 450 < high < 300 / 450 + 0.05
 
 
 def band_of(table: TableWithArea) -> Band:

@@ -53,7 +53,7 @@ def test_named_cells_are_right_up_to_their_noise() -> None:
         assert abs(found.false_positives.value - np.sum(called & (labels == 0))) <= 1
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(1e-6, "of 254 tables, counted below")
 @pytest.mark.slow
 def test_between_the_edges_the_interval_holds_and_is_as_narrow_as_its_errors() -> None:
     door, labels, scores = asked(4_000, seed=2)

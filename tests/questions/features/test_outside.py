@@ -1,4 +1,7 @@
-"""Estimators from outside in a private pipeline: what they see, and what is booked for them."""
+"""Estimators from outside in a private pipeline: what they see, and what is booked for them.
+
+A `TrainingTable` is the rows themselves: what an estimator gets is looked at here.
+"""
 
 from fractions import Fraction
 from typing import Any, Self

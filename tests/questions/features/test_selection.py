@@ -121,7 +121,7 @@ def test_noise_is_made_for_the_proven_sensitivity(protected, method, score) -> N
         assert plan.mechanism.scale == 3 * 4 * one_way * each
 
 
-@pytest.mark.chance(1e-20)
+@pytest.mark.chance(1e-20, "a Poisson tail, 1e-25")
 def test_neither_k_nor_threshold_takes_what_is_beyond_chance() -> None:
     """2,000 features of no row: about SPURIOUS get in, and never 60 (chance below 1e-25)."""
     rows = csr_array((50, 2000), dtype=np.int8)

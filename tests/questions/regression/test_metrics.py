@@ -242,19 +242,28 @@ def test_the_price_is_shared_among_the_measures_that_are_asked_for() -> None:
     words = {"observed": "y", "predicted": "p", "epsilon": "1"}
     bounds = {"residual": 1, "observed": (0, 9)}
     released = ho.regression.metrics(rows, **words, bounds=bounds, measures=["rmse"])
-    shares = released._plan.shares
-    assert shares == {"errors": 1}
+    # The mean has 1.1 of the noise that it would have for all of epsilon.
+    assert released._plan.shares == {"errors": Fraction(10, 11), "spread": Fraction(1, 11)}
+    naive = Fraction(released._plan.errors_statistic({}).resolution)
+    noise = released._plan.sums_mechanism("errors", released._plan.errors_statistic({})).scale
+    assert noise == naive * Fraction(11, 10)
     assert str(released.loss) == "epsilon 1"
-    assert set(released.measures) == {"mean absolute error", "root mean squared error"}
+    assert set(released.measures) == {"root mean squared error"}
+    with pytest.raises(ArgumentError, match="mae must be among"):
+        _ = released.mae
+    both = ho.regression.metrics(rows, **words, bounds=bounds, measures=["mae", "rmse"])
+    assert set(both.measures) == {"mean absolute error", "root mean squared error"}
     with pytest.raises(ArgumentError, match="quantiles must be among"):
         released.quantile(0.5)
     explained = ho.regression.metrics(rows, **words, bounds=bounds, measures="r_squared")
     assert explained._plan.shares == {
-        "errors": Fraction(1, 2), "centre": Fraction(1, 8), "outcome": Fraction(3, 8),
+        "errors": Fraction(5, 11), "spread": Fraction(1, 22), "centre": Fraction(1, 8),
+        "outcome": Fraction(3, 8),
     }  # fmt: skip
     assert "R squared" in explained.measures
     # A searched bound must say how many rows it clips.
     searched = ho.regression.metrics(rows, **words, measures=["mae"])
-    assert set(searched._plan.shares) == {"residual", "errors", "quantiles"}
+    assert set(searched._plan.shares) == {"residual", "errors", "spread", "quantiles"}
+    assert next(iter(searched.measures)) == "mean absolute error"
     assert searched.clipped.value < 0.5
     assert sum(searched._plan.shares.values()) == 1

@@ -36,6 +36,20 @@ def test_no_replaced_row_moves_the_parts_further_than_claimed(powers: int, resol
     assert furthest == sums.sensitivity(REPLACED)
 
 
+@pytest.mark.parametrize("power", [1, 2, 4])
+def test_one_power_moves_as_far_as_any_other(power: int) -> None:
+    values = np.array([0.0, 0.25, 0.5, 1.0, 7.0])
+    table = RegressionTable({"y": values, "p": np.zeros(5)}, observed="y", predicted="p")
+    sums = PowerSums(
+        column="residual", bounds=(-2.0, 2.0), with_rest=False, absolute=True, powers=1, power=power
+    )
+    [found] = sums.read(table._fetch(sums.body()))
+    assert found == sums.resolution * ((np.minimum(values, 2) / 2) ** power).sum()
+    assert sums.sensitivity(REPLACED) == sums.resolution
+    with pytest.raises(ArgumentError, match="power must be 1, or 2 or 4 alone"):
+        PowerSums(column="residual", bounds=(0.0, 2.0), with_rest=False, powers=2, power=4)
+
+
 def test_the_sums_are_those_of_the_clipped_numbers() -> None:
     generator = np.random.default_rng(4)
     observed = np.concatenate([generator.normal(size=200), [9.0, -1e300, 0.0]])

@@ -120,7 +120,7 @@ def test_a_small_fault_of_many_rows_is_called_slight():
 
 def test_with_little_to_see_it_is_too_noisy_to_tell():
     found = Readings(table("heteroscedastic", rows=50, scale=200)).verdict
-    assert str(found) == "Too noisy to tell: no score can be told from chance at this epsilon."
+    assert str(found) == "Too noisy to tell: no score differs clearly from chance at this epsilon."
     assert found.faults == ()
 
 

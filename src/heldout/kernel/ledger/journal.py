@@ -104,8 +104,8 @@ class Books:
         if declared != self.tables.opening(account).content["protection"]:
             raise BudgetMismatch(
                 "neighbours, unit and rows_per_unit must be those that the account was opened "
-                "with. Declare the data set as before: losses under two neighbouring "
-                "relations do not add up."
+                "with, and under 'label' the outcome too. Declare the data set as before: losses "
+                "under two neighbouring relations do not add up."
             )
 
     def line(self, account: str) -> Line:

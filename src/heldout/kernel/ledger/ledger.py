@@ -335,6 +335,7 @@ class Ledger:
         unit: str | None = None,
         rows_per_unit: int = 1,
         neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
+        outcome: str | Sequence[str] | None = None,
         people: str | None = None,
         closed: bool = False,
         table: Individuals | None = None,
@@ -345,7 +346,8 @@ class Ledger:
     ) -> Account:
         """Give a data set a name and a budget that stay, whatever becomes of its table.
 
-        `unit`, `rows_per_unit` and `neighbours` are those that its tables are declared with.
+        `unit`, `rows_per_unit` and `neighbours` are those that its tables are declared with;
+        under label neighbours `outcome` names the column with the outcome, or time and event.
         `people` names an account above it, which several data sets about the same people share;
         a new name opens it with the same budget (register it first to give it another one). It
         may be the account of rows that were asked about before they were registered: then what
@@ -365,6 +367,7 @@ class Ledger:
                 unit=unit is not None,
                 rows_per_unit=rows_per_unit,
                 unit_name=unit,
+                outcome=_checked_outcome(outcome),
             ),
             people=people,
             closed=closed,
@@ -514,6 +517,14 @@ class Ledger:
         raise TypeError("A ledger must stay in its process. Open it again where you need it.")
 
 
+def _checked_outcome(outcome: object) -> tuple[str, ...]:
+    """Return the columns with the outcome."""
+    names = [] if outcome is None else [outcome] if isinstance(outcome, str) else outcome
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(f"outcome must be the name of a column, got {shown(outcome)}.")
+    return tuple(names)
+
+
 def _charged(state: State, charge: Loss) -> State:
     """Return the state once the charge is taken."""
     return replace(state, spent=accountant.compose([state.spent, charge], budget=state.budget))
@@ -540,7 +551,7 @@ def _check_row_count(line: Line, rows: int | None) -> None:
     if counted is not None and counted != rows:
         raise BudgetMismatch(
             f"Account {shown(row.name)} has {counted} rows, and their number is public "
-            "under replace-one neighbours; this table has another number. Who is in one of "
+            "under its neighbours; this table has another number. Who is in one of "
             "the two only is not protected by that relation. Register the account with "
             "unit= or neighbours='add-remove', which keep the number private and allow any "
             "table about the same people."

@@ -49,10 +49,12 @@ class Registry:
                  data sets of one people account together.                  [claim: custody]
     Neighbours:  the account's: two versions of everything that is known about one person, or
                  row. With a unit, or under add-remove, the number of rows is private and any
-                 filter will do. Under replace-one without a unit it is public, and fixed.
+                 filter will do. Under replace-one without a unit it is public, and fixed; so it
+                 is under label neighbours, where two versions differ in one outcome's column.
     Numerics:    exact.
     Refuses:     tables that are declared in another way than the account; other numbers of rows
-                 where the number is public; people accounts under another relation.
+                 where the number is public; people accounts under another relation; labels
+                 without an outcome, or under a people account.
     """
 
     def __init__(self, journal: Journal, key_place: KeyPlace) -> None:
@@ -63,6 +65,8 @@ class Registry:
 
     def register(self, wanted: Registration, table: Individuals | None) -> Account:
         """Open an account with a name; `table` shows who is in it."""
+        if wanted.protection.only_labels:
+            _check_labels(wanted)
         sketch = None if table is None else self._sketch(wanted, Sample.of(table))
 
         def work(books: Books) -> Account:
@@ -266,6 +270,23 @@ class Registry:
             books.write([], {"kind": "rekey"} | signed)
 
         self._journal.write(work)
+
+
+def _check_labels(wanted: Registration) -> None:
+    """Refuse label neighbours of no outcome, and of several tables together.
+
+    A table that shares the budget could have the outcome of another one as a public column.
+    """
+    if not wanted.protection.outcome:
+        raise ArgumentError(
+            "outcome must name the column that neighbours='label' protects. Pass outcome= "
+            "(--outcome)."
+        )
+    if wanted.people is not None:
+        raise ArgumentError(
+            "people must be left out with neighbours='label': what is public in one table may be "
+            "the outcome in another. Register the tables under 'replace-one'."
+        )
 
 
 def new_row(kind: str, name: str | None, *, parent: str | None = None) -> AccountRow:

@@ -14,8 +14,12 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from secrets import SystemRandom
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from opendp.mod import Domain, Metric
 
 Randomness = Callable[[int], bytes]
 """So many random bytes."""
@@ -38,17 +42,21 @@ class OperatingSystem:
         return os.urandom(count)
 
     def plus_discrete_laplace(self, exact: list[int], scale: float) -> list[int]:
-        from opendp.domains import atom_domain, vector_domain
         from opendp.measurements import make_laplace
-        from opendp.metrics import l1_distance
-        from opendp.mod import enable_features
 
-        enable_features("contrib")
-        measurement = make_laplace(
-            vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=scale
-        )
-        noisy: list[int] = measurement(exact)
+        noisy: list[int] = make_laplace(*_whole_vectors(), scale=scale)(exact)
         return noisy
+
+
+@cache
+def _whole_vectors() -> "tuple[Domain, Metric]":
+    """Return OpenDP's vectors of 64-bit integers and their distance: made once."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.metrics import l1_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    return vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
 
 
 _PRODUCTION = OperatingSystem()

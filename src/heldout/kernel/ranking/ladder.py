@@ -18,7 +18,6 @@ from heldout.kernel.noise.exact import (
     Randomness,
     double,
     draw_on_lattice,
-    falls_to,
     rational,
     working_precision,
 )
@@ -450,18 +449,6 @@ def symmetric(uniform: "arb", magnitude: Callable[["arb"], "arb"]) -> "arb":
     if uniform > half:
         return magnitude(2 * (1 - uniform))
     return arb.nan()
-
-
-def error_quantile(law: NoiseLaw, *, rung: int, level: float) -> float:
-    """The t with P(|noise| <= t) = level for a data set on this rung."""
-    return falls_to(lambda size: float(law.survival(rung, size)), 1 - level, start=1e-12)
-
-
-def mean_absolute_error(law: NoiseLaw, *, rung: int, cap: float = 1.0) -> float:
-    """The expected size of the noise, where an error counts at most `cap`."""
-    edges = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 4000)]) * cap
-    tails = np.asarray(law.survival(np.full(edges.shape, rung), edges))
-    return float(np.trapezoid(tails, edges))
 
 
 # --- Laplace noise with a polynomial tail, for smooth sensitivity --------------------------------

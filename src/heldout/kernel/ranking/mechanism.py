@@ -230,7 +230,7 @@ class RankingMechanism:
     Claim:       pure DP, epsilon (and delta for the one method that has it).
                                                                        [claim: ranking-release]
     Neighbours:  the protection's.
-    Sensitivity: counts: one row with a public row count, else as many as may leave and arrive;
+    Sensitivity: counts: k positives with a public row count, else as many as may leave and arrive;
                  value: the noise law's own.
     Numerics:    exact.
     Refuses:     an unknown metric or method; a share outside [0, 1).
@@ -261,7 +261,7 @@ class RankingMechanism:
     def __post_init__(self) -> None:
         OneOf(METHODS, "Leave it out for the most accurate.")(self.method, "method")
         if self.protection.row_count_is_public and self.rows is None:
-            raise ArgumentError("Pass rows=: under replace-one neighbours their number is public.")
+            raise ArgumentError("Pass rows=: their number is public under these neighbours.")
         if self.share is not None and not 0 <= self.share < 1:
             raise ArgumentError(
                 f"share must be at least 0 and below 1, got {self.share}. Leave it out."
@@ -287,7 +287,7 @@ class RankingMechanism:
         if self.two_looks:
             return _FIRST_SHARE
         guess = guessed_rung(self.local, rows=self.rows, smaller_class=self.smaller_class)
-        return self._deserved(guess * self.local.protection.rows_per_unit)
+        return self.deserved(guess * self.local.protection.rows_per_unit)
 
     @cached_property
     def first_look(self) -> DiscreteLaplace | None:
@@ -300,7 +300,7 @@ class RankingMechanism:
         positives, *rest = first_counts
         negatives = rest[0] if rest else (self.rows or 0) - positives
         size = self.local.rung_size(positives=positives, negatives=negatives)
-        return self._deserved(int(size))
+        return self.deserved(int(size))
 
     def second_look(self, first_counts: tuple[int, ...]) -> DiscreteLaplace | None:
         return self._look(self.second_share(first_counts))
@@ -315,14 +315,16 @@ class RankingMechanism:
         both = (positives, negatives)
         return self.law_after(both[: 1 if self.protection.row_count_is_public else 2])
 
-    def _deserved(self, size: int) -> Fraction:
+    def deserved(self, size: int) -> Fraction:
+        """Return the share of epsilon that a look at a class of this size deserves."""
         wanted = ranking_metric(self.metric).scales * self._moved / (max(size, 1) * self.epsilon)
         return next((share for share in _SHARES if share >= wanted), _SHARES[-1])
 
     @property
     def _moved(self) -> int:
-        """With a public row count only the positives are counted, and one row changes them by 1."""
-        return 1 if self.protection.row_count_is_public else self.protection.rows_moved
+        """With a public row count only the positives are counted, and a row changes them by 1."""
+        public = self.protection.row_count_is_public
+        return self.protection.rows_per_unit if public else self.protection.rows_moved
 
     def _look(self, share: Fraction) -> DiscreteLaplace | None:
         if share == 0:

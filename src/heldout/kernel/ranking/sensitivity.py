@@ -10,7 +10,7 @@ import numpy as np
 
 from heldout.arrays import Floats
 from heldout.errors import ArgumentError
-from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.neighbours import Protection
 
 # --- The area under the ROC curve as an exact rational, and how far one person can move it -------
 
@@ -224,15 +224,19 @@ def _floored_sum(right: Any, called: Any, times: Any = 1) -> int:
 
 
 def difference(first: Fraction, second: Fraction) -> Fraction:
-    """Half of (second area - first area) plus one half: a number in [0, 1].
+    """Half of (second - first) plus one half, of two areas or average precisions: in [0, 1].
 
     Two models score the same rows, so n and m are the same and each pair's term, half of the
     difference of its two terms plus one half, lies in [0, 1]. That is all that the proof of
     `area` uses: the sensitivity is that of one area, and the difference itself has twice it.
 
-    Claim:       the same as `area`.                                    [claim: auc-difference]
+    Of two average precisions it is half of the sum of two moves, which each bound of one of them
+    bounds, at the rung that both have.
+
+    Claim:       the same as `area`; of average precision, as `average_precision`.
+                                             [claim: auc-difference] [claim: ap-difference]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: see above; it is attained. proofs/auc-difference.md.
+    Sensitivity: see above; it is attained for areas. proofs/auc-difference.md, ap-difference.md.
     Numerics:    exact.
     Refuses:     nothing.
     Reference:   none; follows from the sensitivity of one area.
@@ -418,7 +422,7 @@ class PrecisionSensitivity(_PositivesSensitivity):
 
     @property
     def _special(self) -> dict[int, Fraction]:
-        if self.protection.neighbours is Neighbours.REPLACE_ONE:
+        if self.protection.both_ways:
             return {2: Fraction(7, 12), 3: Fraction(19, 45)}
         return {2: Fraction(1, 2)}
 
@@ -428,7 +432,7 @@ class PrecisionSensitivity(_PositivesSensitivity):
 
     def _mean_to(self, n: int) -> int:
         """The bound is the mean of 1/2 .. 1/j for this j."""
-        return n if self.protection.neighbours is Neighbours.REPLACE_ONE else n + 1
+        return n if self.protection.both_ways else n + 1
 
     def _row_ball(self, n: int) -> "arb":
         from flint import arb

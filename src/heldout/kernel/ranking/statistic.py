@@ -12,7 +12,7 @@ from heldout.arrays import Floats, Ints
 from heldout.data.scores import CELLS, MANY_ROWS, grid_body
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
-from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.neighbours import Protection
 from heldout.kernel.ranking.sensitivity import (
     AreaSensitivity,
     PrecisionSensitivity,
@@ -97,6 +97,19 @@ METRICS: Final = {
             published_bound=AreaSensitivity,
             scales=11,
             shares=(Fraction(1, 20), Fraction(1, 10)),
+            least_visible=500,
+            compares=True,
+        ),
+        RankingMetric(
+            name="average-precision-difference",
+            words="difference",
+            claim="ap-difference",
+            of_rows=average_precision,
+            of_table=average_precision_of_table,
+            bound=PrecisionSensitivity,
+            published_bound=PublishedPrecisionSensitivity,
+            scales=9,
+            shares=(Fraction(0), Fraction(0)),
             least_visible=500,
             compares=True,
         ),
@@ -186,6 +199,16 @@ class ScoreTable(Statistic[Ints]):
         """Counts by grid point, of the negatives and of the positives."""
         counts: Any = self.read(columns)
         return counts[: self.points], counts[self.points :]
+
+    def count(self, labels: Any, scores: Any) -> Ints:
+        """Return the same counts of rows that are at hand, by the same two operations."""
+        low, high = self.score_range
+        factor = self.cells / (high - low)
+        places = np.rint((as_scores(scores) - low if low else as_scores(scores)) * factor)
+        points = np.clip(places, 0, self.cells).astype(np.int64)
+        positive = np.asarray(np.ma.filled(labels, 0)) == 1
+        counts: Ints = np.bincount(points + positive * self.points, minlength=2 * self.points)
+        return counts.astype(np.int64)
 
     def of_groups(self, groups: int) -> "ScoreTables":
         return ScoreTables(self, groups)
@@ -278,7 +301,8 @@ class RankedRows(_Ranked):
     Sensitivity: by rung, see `kernel.ranking.sensitivity`.
     Numerics:    exact: scores are only compared.
     Refuses:     a metric it does not know.
-    Reference:   proofs/auc-sensitivity.md, proofs/ap-sensitivity.md, proofs/auc-difference.md.
+    Reference:   proofs/auc-sensitivity.md, proofs/ap-sensitivity.md, proofs/auc-difference.md,
+                 proofs/ap-difference.md.
     Cost:        one scan, one sort a class, O(rows) memory.
     """
 
@@ -382,6 +406,86 @@ class RankedTable(_Ranked):
         classes = [self.table.classes(side) for side in sides]
         values = [self.kind.of_table(*counts) for counts in classes]
         return _counted(difference(*values) if self.kind.compares else values[0], *classes[0])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RankingAndTable:
+    """A ranking, and the score table of the same rows: what a `Sealed` holds."""
+
+    ranking: RankingStatistic
+    table: Ints
+
+
+@dataclass(frozen=True)
+class RankedWithTable(Statistic[RankingAndTable]):
+    """A ranking metric, and the score table of the same rows, of which one is released.
+
+    Claim:       the ranking moves by its rung as `RankedRows` does, the table by 1 a row that
+                 leaves or arrives as `ScoreTable` does.              [claim: value-or-counts]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: that of either; whoever releases both pays for both.
+    Numerics:    exact.
+    Refuses:     what the two refuse.
+    Reference:   proofs/value-or-counts.md.
+    Cost:        one scan for both; that of `RankedRows` or `RankedTable`, and O(cells) memory.
+    """
+
+    ranked: RankedRows | RankedTable
+    table: ScoreTable
+    claim: ClassVar[str] = "value-or-counts"
+    shown_by: ClassVar[str] = (
+        "tests/conformance/test_groups.py"
+        "::test_a_ranking_with_its_table_is_the_ranking_and_the_table"
+    )
+
+    def of_groups(self, groups: int) -> "GroupsWithTables":
+        assert isinstance(self.ranked, RankedRows), "by= ranks exact scores"
+        return GroupsWithTables(self, groups)
+
+    def body(self) -> str:
+        return self.ranked.body()
+
+    def read(self, columns: Columns) -> RankingAndTable:
+        if isinstance(self.ranked, RankedTable):
+            counts = self.table.read(columns)
+        else:
+            counts = self.table.count(columns["label"], columns["score"])
+        return RankingAndTable(self.ranked.read(columns), counts)
+
+
+@dataclass(frozen=True)
+class GroupsWithTables(Statistic[list[RankingAndTable]]):
+    """The same in each group; the list is as long as there are groups.
+
+    Claim:       a row that leaves or arrives changes the ranking and the table of one group, by
+                 that row; no other group's.                              [claim: each-group]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: of one group, as of `RankedWithTable` for one row more or less.
+    Numerics:    exact.
+    Refuses:     what `RankedWithTable` refuses.
+    Reference:   proofs/each-group.md.
+    Cost:        one scan, one sort a class and group, O(rows + groups * cells) memory.
+    """
+
+    one: RankedWithTable
+    groups: int
+    claim: ClassVar[str] = "each-group"
+    shown_by: ClassVar[str] = (
+        "tests/conformance/test_groups.py"
+        "::test_a_ranking_with_its_table_is_the_ranking_and_the_table"
+    )
+
+    def body(self) -> str:
+        return "SELECT member, label, score\nFROM evaluated"
+
+    def read(self, columns: Columns) -> list[RankingAndTable]:
+        member = np.asarray(np.ma.filled(columns["member"], -1))
+        return [
+            self.one.read(
+                {name: np.ma.asarray(columns[name])[member == group] for name in ("label", "score")}
+            )
+            for group in range(self.groups)
+        ]
 
 
 @dataclass(frozen=True)
@@ -499,8 +603,7 @@ class InfluenceMoments(Statistic[Ints]):
         return np.ma.array(places, mask=np.ma.getmaskarray(points))
 
     def sensitivity(self, protection: Protection) -> int:
-        replaced = protection.neighbours is Neighbours.REPLACE_ONE
-        more = STEPS // (4 * SQUARES) if replaced else 0
+        more = STEPS // (4 * SQUARES) if protection.both_ways else 0
         return protection.rows_per_unit * ((SQUARES + 1) * STEPS + more)
 
     @classmethod

@@ -204,7 +204,7 @@ class Named(CurveConfusion):
         """Counts above and below the threshold by class, and their variances."""
         ends = np.searchsorted(self.table.edges, [0, *self.named.edges])
         fine = np.add.reduceat(np.stack([self.table.negatives, self.table.positives]), ends, axis=1)
-        own = laplace_deviation(self.named.scale) ** 2
+        own = laplace_deviation(self.named.scale) ** 2 * (2 if self.named.tied else 1)
         sums = np.add.reduceat(self.table.noise.bin_deviation**2, ends, axis=1)
         weight = sums / (own + sums)
         counts = weight * self.named.counts + (1 - weight) * fine

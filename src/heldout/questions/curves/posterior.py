@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.arrays import Bools, Floats, Ints
+from heldout.arrays import Bools, Floats, Ints, one_thread
 from heldout.intervals.noise import normal_quantile
 from heldout.intervals.readings import Curve, grid_scores
 from heldout.intervals.tuned import CLASS_PRIOR
@@ -70,7 +70,6 @@ __all__ = ["Posterior"]
 _CURVED: Final = 1.3  # rounding of the Laplace law for the steps of Newton
 _FINEST: Final = 1e-6  # of all rows: what noise is less than, nobody reads
 _STEEPEST: Final = 20.0  # rise of log odds over one cell
-_LEAST_CHANCE: Final = 1e-6
 _TRIED: Final = 128  # arrangements of rows within cells, to see how far they move the area
 
 
@@ -227,15 +226,21 @@ class Posterior:
         own = np.where(self.tied, JUMP[1], JUMP[0]) ** 2
         return mean, trend, np.exp(-(gaps**2) / 2) + np.diag(own)
 
-    def _unpacked(self, points: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Log masses, log odds, shares, rows and chances of being positive, by cell."""
+    def _unpacked(
+        self, points: Floats, fixed: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Log masses, log odds, shares, rows and chances of being positive, by cell.
+
+        Where a class is absent its chance is `fixed`, 0 or 1; elsewhere that is NaN.
+        """
         logs, odds = points[..., : self.cells], points[..., self.cells : 2 * self.cells]
         mass = np.exp(logs - logs.max(axis=-1, keepdims=True))
         shares = mass / mass.sum(axis=-1, keepdims=True)
         rows = self.rows * shares
         if self.table.rows is None:
             rows = rows * np.exp(np.clip(points[..., -1:], -20.0, 20.0))
-        return logs, odds, shares, rows, 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
+        chance = 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
+        return logs, odds, shares, rows, np.where(np.isnan(fixed), chance, fixed)
 
     @cached_property
     def _area_of_cells(
@@ -254,6 +259,13 @@ class Posterior:
                 return area_of, weights[0], weights[1]
 
             return of_sum
+        assert isinstance(area, RankingDraw)
+        return self._area_of_pairs(area)
+
+    def _area_of_pairs(
+        self, area: RankingDraw
+    ) -> Callable[[Floats, Floats], tuple[Floats, Floats, Floats]]:
+        """Return the same where the area was drawn by itself."""
         scale = _drawn_scale(area, self)
 
         def of_pairs(negatives: Floats, positives: Floats) -> tuple[Floats, Floats, Floats]:
@@ -271,10 +283,12 @@ class Posterior:
 
         return of_pairs
 
-    def _cost(self, points: Floats, precision: Floats, trust: float = 1.0) -> tuple[Floats, Floats]:
+    def _cost(
+        self, points: Floats, precision: Floats, fixed: Floats, trust: float = 1.0
+    ) -> tuple[Floats, Floats]:
         """Minus the log posterior of many points, and its gradient."""
         sums, sum_counts, sum_scales = self._beside
-        logs, odds, shares, rows, chance = self._unpacked(points)
+        logs, odds, shares, rows, chance = self._unpacked(points, fixed)
         parts = (rows * (1 - chance), rows * chance)
         cost, slopes = np.zeros(len(points)), []
         for index, inside in enumerate(parts):
@@ -314,10 +328,10 @@ class Posterior:
             gradient.append(total + more / TOTAL**2)
         return cost, np.concatenate(gradient, axis=1)
 
-    def _curvature(self, point: Floats, precision: Floats) -> Floats:
+    def _curvature(self, point: Floats, precision: Floats, fixed: Floats) -> Floats:
         """That of Gauss and Newton, at one point."""
         sums, sum_counts, sum_scales = self._beside
-        logs, _, shares, rows, chance = self._unpacked(point)
+        logs, _, shares, rows, chance = self._unpacked(point, fixed)
         by_mass = np.diag(rows) - np.outer(rows, shares)
         by_odds = np.diag(rows * chance * (1 - chance))
         total = np.zeros((len(point), len(point)))
@@ -346,22 +360,19 @@ class Posterior:
             total[-1, -1] += 1 / TOTAL**2
         return total + 1e-6 * np.eye(len(point))
 
-    @cached_property
-    def _best(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Most likely point, its curvature, and by bend: precisions of the log odds, chances."""
+    def _fitted(self, fixed: Floats, *, switches: int = 0) -> "_Fit":
+        """The most likely point where classes are absent from some cells, and its evidence."""
         _, trend, smooth = self._prior
         counts, scales = np.maximum(self.counts, 0.0), self.scales
         odds = np.clip(np.log((counts[1] + scales[1]) / (counts[0] + scales[0])), -6, 6)
-        here = np.concatenate([np.log(MASS * self.cells * self.shares + 1e-3), odds])
-        if self.table.rows is None:
-            here = np.append(here, 0.0)
+        here = self._start(odds)
         points, curvatures, precisions, evidence = [], [], [], []
         for bend, chance in BENDS:
             covariance = trend + bend**2 * smooth
             precision = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
-            here = self._descended(here, precision)
-            curvature = self._curvature(here, precision)
-            cost = float(self._cost(here[None], precision)[0][0])
+            here = self._descended(here, precision, fixed)
+            curvature = self._curvature(here, precision, fixed)
+            cost = float(self._cost(here[None], precision, fixed)[0][0])
             both = np.linalg.slogdet(curvature)[1] + np.linalg.slogdet(covariance)[1]
             points.append(here)
             curvatures.append(curvature)
@@ -369,17 +380,66 @@ class Posterior:
             evidence.append(math.log(chance) - cost - float(both) / 2)
         weights = np.exp(np.array(evidence) - max(evidence))
         best = int(np.argmax(weights))
-        return points[best], curvatures[best], np.stack(precisions), weights / weights.sum()
+        believed = switches * math.log(self._switch / (1 - self._switch))
+        return _Fit(
+            fixed=fixed,
+            point=points[best],
+            curvature=curvatures[best],
+            precision=precisions[best],
+            precisions=np.stack(precisions),
+            bends=weights / weights.sum(),
+            evidence=believed + max(evidence) + math.log(weights.sum()),
+        )
 
-    def _descended(self, here: Floats, precision: Floats) -> Floats:
+    @property
+    def _switch(self) -> float:
+        """The chance that a class begins or ends at a cell, beforehand."""
+        return min(SWITCHES / self.cells, 0.5)
+
+    @cached_property
+    def _fits(self) -> list["_Fit"]:
+        """One with both classes everywhere; and one without those that are most likely absent."""
+        free = self._fitted(np.full(self.cells, np.nan))
+        smooth = np.flatnonzero(~self.tied)
+        if not len(smooth):
+            return [free]
+        absent, switches = np.zeros((2, self.cells), dtype=bool), 0
+        for which, likely in enumerate(self._absent(free)):
+            luck = np.full((1, len(smooth) + 1), 0.5)
+            empty = _absent_runs(likely, self._switch, luck, cold=1e3)[0]
+            for run in np.split(np.arange(len(smooth)), np.flatnonzero(np.diff(empty)) + 1):
+                others, scales = (of[1 - which, smooth[run]] for of in (self.counts, self.scales))
+                # A class is absent where the other one is seen; else there are just no rows.
+                if empty[run].all() and others.sum() > SEEN * math.sqrt(2 * (scales**2).sum()):
+                    absent[which, smooth[run]] = True
+                    switches += int(run[0] > 0) + int(run[-1] < len(smooth) - 1)
+        one = absent[0] != absent[1]
+        if not one.any():
+            return [free]
+        return [free, self._fitted(np.where(one, 1.0 * absent[0], np.nan), switches=switches)]
+
+    @cached_property
+    def _best(self) -> "_Fit":
+        return max(self._fits, key=lambda fit: fit.evidence)
+
+    @property
+    def _odds_of_point(self) -> slice:
+        return slice(self.cells, 2 * self.cells)
+
+    def _start(self, odds: Floats) -> Floats:
+        """Return the first point: the masses, the log odds, and the number of rows."""
+        here = np.concatenate([np.log(MASS * self.cells * self.shares + 1e-3), odds])
+        return np.append(here, 0.0) if self.table.rows is None else here
+
+    def _descended(self, here: Floats, precision: Floats, fixed: Floats) -> Floats:
         damping = 1e-2
-        cost, gradient = self._cost(here[None], precision)
+        cost, gradient = self._cost(here[None], precision, fixed)
         for _ in range(30):
-            curvature = self._curvature(here, precision)
+            curvature = self._curvature(here, precision, fixed)
             for _ in range(6):
                 damped = curvature + damping * np.diag(np.diag(curvature))
                 step = np.clip(np.linalg.solve(damped, -gradient[0]), -2, 2)
-                less, onwards = self._cost((here + step)[None], precision)
+                less, onwards = self._cost((here + step)[None], precision, fixed)
                 if less[0] < cost[0]:
                     break
                 damping *= 4
@@ -393,23 +453,52 @@ class Posterior:
 
     @property
     def _bend(self) -> float:
-        return float(self._best[3] @ np.array([bend for bend, _ in BENDS]))
+        """Within cells: as with both classes everywhere, for where one ends anything may be."""
+        return float(self._fits[0].bends @ np.array([bend for bend, _ in BENDS]))
+
+    @cached_property
+    def _chains_of_fits(self) -> list[int]:
+        """Share out the chains among the fits: the likelier one has more."""
+        logs = np.array([fit.evidence for fit in self._fits])
+        weights = np.exp(logs - logs.max())
+        ends = np.rint(self._chains * np.cumsum(weights / weights.sum())).astype(int)
+        return [int(many) for many in np.diff(ends, prepend=0)]
+
+    def _of_chains(self, of_fit: Callable[["_Fit", int], Floats]) -> Floats:
+        """Return what the fits say, chain by chain."""
+        both = zip(self._fits, self._chains_of_fits, strict=True)
+        return np.concatenate([of_fit(fit, chains) for fit, chains in both if chains])
 
     def _walk(self) -> Floats:
         """Points by Hamiltonian chains in coordinates where the law is nearly round (Neal 2011).
 
         Each chain has a bend of its own, as often as that is likely.
         """
-        best, curvature, precisions, likely = self._best
-        chains, size = self._chains, len(best)
-        own = np.searchsorted(np.cumsum(likely), (np.arange(chains) + 0.5) / chains)
-        own = np.minimum(own, len(likely) - 1)
-        precision = precisions[own[0]] if (own == own[0]).all() else precisions[own]
-        root = np.linalg.inv(np.linalg.cholesky(curvature)).T  # root @ root.T is its inverse
+
+        def of_bends(fit: _Fit, chains: int) -> Floats:
+            own = np.searchsorted(np.cumsum(fit.bends), (np.arange(chains) + 0.5) / chains)
+            return fit.precisions[np.minimum(own, len(fit.bends) - 1)]
+
+        chains, size = self._chains, len(self._best.point)
+        best = self._of_chains(lambda fit, many: np.tile(fit.point, (many, 1)))
+        precision, fixed = self._of_chains(of_bends), self._fixed(1)
+        if (precision == precision[0]).all():
+            precision = precision[0]
+        groups, start = [], 0
+        for fit, many in zip(self._fits, self._chains_of_fits, strict=True):
+            root = np.linalg.inv(np.linalg.cholesky(fit.curvature)).T  # root @ root.T: its inverse
+            if many:
+                groups.append((slice(start, start + many), root))
+            start += many
+
+        def moved(places: Floats, *, back: bool = False) -> Floats:
+            """Turn round coordinates into points; or the slopes of these back."""
+            turned = [places[of] @ (root if back else root.T) for of, root in groups]
+            return turned[0] if len(turned) == 1 else np.concatenate(turned)
 
         def pulled(places: Floats) -> tuple[Floats, Floats]:
-            cost, gradient = self._cost(best + places @ root.T, precision, self._area_trust)
-            return cost, gradient @ root
+            cost, gradient = self._cost(best + moved(places), precision, fixed, self._area_trust)
+            return cost, moved(gradient, back=True)
 
         steps = self._warm + self._steps
         kicks = normal(11, steps + 1, chains, size)
@@ -432,14 +521,19 @@ class Posterior:
             if step < self._warm:
                 stride *= 1.1 if accepted.mean() > 0.75 else 0.85
             if step == self._warm - 1:  # chains that got stuck go on from where others are
-                stuck = cost > np.median(cost) + 4 * math.sqrt(size)
                 here = here.copy()
-                here[stuck] = here[np.argsort(cost, kind="stable")[: stuck.sum()]]
+                for of, _ in groups:
+                    own, theirs = cost[of], here[of]
+                    stuck = own > np.median(own) + 4 * math.sqrt(size)
+                    theirs[stuck] = theirs[np.argsort(own, kind="stable")[: stuck.sum()]]
                 cost, gradient = pulled(here)
             if step >= self._warm:
                 visited.append(here)
-        result: Floats = best + np.concatenate(visited) @ root.T
-        return result
+        return np.concatenate([best + moved(places) for places in visited])
+
+    def _fixed(self, steps: int) -> Floats:
+        """Of the points of all chains after so many steps, which chances are fixed."""
+        return np.tile(self._of_chains(lambda fit, many: np.tile(fit.fixed, (many, 1))), (steps, 1))
 
     # --- within the cells ------------------------------------------------------------------------
 
@@ -509,31 +603,30 @@ class Posterior:
         return np.where(lumpy, LUMPY, EVEN[which][:, None])[:, bin_of], lumpy[:, bin_of]
 
     @cached_property
+    @one_thread()
     def _drawn(self) -> "_Placed":
         """Rows by part, of the draws that the area leaves likely; some of them twice."""
-        points = self._walk()
-        placed = self._placed(points)
-        return placed.chosen(self._weighed(points, placed))
+        points, fixed = self._walk(), self._fixed(self._steps)
+        placed = self._placed(points, fixed)
+        return placed.chosen(self._weighed(points, fixed, placed))
 
-    def _placed(self, points: Floats) -> "_Placed":
+    def _placed(self, points: Floats, fixed: Floats) -> "_Placed":
         """Rows by class and part, as they may lie within the cells of these points."""
         draws, cell = len(points), self.cell
-        _, _, _, rows, chance = self._unpacked(points)
+        _, odds, _, rows, chance = self._unpacked(points, fixed)
         counts = self._counted(np.stack([rows * (1 - chance), rows * chance]))
-        rows = np.maximum(counts[0] + counts[1], 1e-9)
-        chance = counts[1] / rows
         evenness, lumpy = self._evenness(draws)
         place = np.where(lumpy[:, cell], uniform(23, draws, len(cell)), np.nan)
         mass = gamma(31, np.maximum(evenness[:, cell] * self.base, 1e-3)) + 1e-300
         mass /= self._summed(mass)[:, cell]
-        laws, above = self._within(mass, chance)
+        laws, beyond = self._within(mass, counts, odds, lumpy)
         by_class = []
         for stream, weight, count in zip((33, 35), laws, counts, strict=True):
             law = weight / np.maximum(self._summed(weight), 1e-300)[:, cell]
             inside = count[:, cell]
             scattered = gamma(stream, law * np.maximum(inside, 0.2) + 1e-4) + 1e-300
             by_class.append(scattered / self._summed(scattered)[:, cell] * inside)
-        return _Placed(Draws(*by_class), place, above)
+        return _Placed(Draws(*by_class), place, beyond)
 
     def _counted(self, rows: Floats) -> Floats:
         """Return rows by class, draw and cell, with none where a class may have none.
@@ -552,82 +645,109 @@ class Posterior:
     def _present(self, rows: Floats, which: int) -> Floats:
         """Return the rows of a class by draw and cell, with none where it may have none.
 
-        Along the scores a class comes and goes, beforehand SWITCHES times in a table; whether it
-        is there, a cell's count says. Drawn forwards and backwards (Carter and Kohn 1994). Heaps
-        lie where they lie.
+        Along the scores a class comes and goes, beforehand SWITCHES times in a table. Heaps lie
+        where they lie.
         """
-        counts, scales = self.counts[which], self.scales[which]
+        smooth, likely = np.flatnonzero(~self.tied), self._absent(self._best)[which]
+        present = rows.copy()
+        if len(smooth):
+            luck = uniform(51 + which, len(rows), len(smooth) + 1)
+            absent = _absent_runs(likely, self._switch, luck)
+            present[:, smooth] = np.where(absent, 0.0, rows[:, smooth])
+        return present
 
-        def misfit(off: Floats) -> Floats:
-            return np.asarray(np.sqrt((off / scales) ** 2 + SOFTNESS**2))
+    def _absent(self, fit: "_Fit") -> list[Floats]:
+        """Of negatives and positives: how likely none lie in cells i to j, in logs.
 
-        better = np.where(self.tied, 0.0, misfit(counts) - misfit(rows - counts))
-        switch = min(SWITCHES / self.cells, 0.5)
-        likely = np.zeros_like(rows)  # that it is there, by the cells up to each
-        before = np.full(len(rows), 0.5)
-        for cell in range(self.cells):
-            ahead = before * (1 - switch) + (1 - before) * switch if cell else before
-            odds = ahead / (1 - ahead) * np.exp(np.clip(better[:, cell], -30, 30))
-            before = likely[:, cell] = odds / (1 + odds)
-        luck, there = uniform(51 + which, *rows.shape), np.ones(rows.shape, dtype=bool)
-        for cell in range(self.cells - 1, -1, -1):
-            odds = likely[:, cell] / np.maximum(1 - likely[:, cell], 1e-300)
-            if cell < self.cells - 1:
-                stays = (1 - switch) / switch
-                odds = odds * np.where(there[:, cell + 1], stays, 1 / stays)
-            there[:, cell] = luck[:, cell] * (1 + odds) < odds
-        return np.where(there | self.tied, rows, 0.0)
-
-    def _within(self, mass: Floats, chance: Floats) -> tuple[tuple[Floats, Floats], Floats]:
-        """Laws of both classes within cells; where a step is, the shares of both above it.
-
-        Log odds go on within a cell as between its neighbours, and bend as they do between cells;
-        or they pass from those below the cell to those above at once: as likely as the chances of
-        being positive on either side differ.
+        Compared with as many as their log odds say, which are then free to bend towards the counts:
+        the evidence for those is the likelihood at the best of them, times what is believed of
+        them given the other cells over what is believed after the counts (Chib 1995). So a tail
+        that goes on smoothly may as well be empty, and one that would need a jump is empty.
         """
-        cell, odds = self.cell, _log_odds(chance)
+        smooth, odds = np.flatnonzero(~self.tied), self._odds_of_point
+        only = np.ix_(smooth, smooth)
+        pulled = (fit.precision @ (fit.point[odds] - self._prior[0]))[smooth]
+        before, after = fit.precision[only], fit.curvature[odds, odds][only]
+        believed = np.zeros((len(smooth), len(smooth)))
+        for first in range(len(smooth)):
+            root, end = (np.linalg.cholesky(law[first:, first:]) for law in (before, after))
+            strain = np.linalg.solve(root, pulled[first:])
+            narrowed = np.log(np.diag(root)) - np.log(np.diag(end))
+            believed[first, first:] = np.cumsum(narrowed - strain**2 / 2)
+        _, _, _, rows, chance = self._unpacked(fit.point, fit.fixed)
+        likely = []
+        for which, inside in enumerate((rows * (1 - chance), rows * chance)):
+            off = np.stack([inside - self.counts[which], self.counts[which]]) / self.scales[which]
+            size = np.sqrt(off[:, smooth] ** 2 + SOFTNESS**2)
+            upto = np.append(0.0, np.cumsum(size[0] - size[1]))
+            likely.append(upto[None, 1:] - upto[:-1, None] - believed)
+        return likely
+
+    def _within(
+        self, mass: Floats, counts: Floats, odds: Floats, lumpy: Bools
+    ) -> tuple[tuple[Floats, Floats], Floats]:
+        """Laws of both classes within cells, and shares of rows beyond the places where they end.
+
+        Log odds go on within a cell as between its neighbours, and bend as they do between cells.
+        A class that is absent from the cell beside begins, or ends, anywhere in this one.
+        """
+        cell = self.cell
         bent = self._bend * np.diff(self._rank[1]) / REACH
         tilts = self._slopes(odds) + bent * nearly_normal(24, *odds.shape)
         tilt = np.clip(tilts, -_STEEPEST, _STEEPEST)[:, cell] * self._inside
-        lean = chance[:, cell]
-        laws = (mass * np.exp(-tilt * lean), mass * np.exp(tilt * (1 - lean)))
-        low, high = self._beside_cells(chance)
-        rise = high - low
-        share = np.divide(chance - low, rise, out=np.zeros_like(rise), where=np.abs(rise) > 1e-6)
-        at_once = (uniform(25, *odds.shape) < np.abs(rise)) & (share > 0) & (share < 1) & ~self.tied
+        lean = (counts[1] / np.maximum(counts[0] + counts[1], 1e-9))[:, cell]
         ends = np.cumsum(mass, axis=1)
         ends -= (ends - mass)[:, self.first][:, cell]
-        above = np.clip((ends - 1 + share[:, cell]) / np.maximum(mass, 1e-300), 0.0, 1.0)
-        stepped = low[:, cell] + rise[:, cell] * above
-        step = at_once[:, cell]
-        laws = (
-            np.where(step, mass * (1 - stepped), laws[0]),
-            np.where(step, mass * stepped, laws[1]),
+        low, high = self._extents(counts, lumpy)
+
+        def beyond(place: Floats) -> Floats:
+            """Of each part, the share above a place in its cell."""
+            return np.clip((ends - place[:, cell]) / np.maximum(mass, 1e-300), 0.0, 1.0)
+
+        laws = tuple(
+            mass * slope * np.maximum(beyond(first) - beyond(last), 0.0)
+            for slope, first, last in zip(
+                (np.exp(-tilt * lean), np.exp(tilt * (1 - lean))), low, high, strict=True
+            )
         )
+        # Where the gap of the rates may be largest: positives begin there, or negatives end.
         over = np.stack(
             [
-                (1 - high) * share / np.maximum(1 - chance, 1e-9),
-                high * share / np.maximum(chance, 1e-9),
+                self._summed(law * beyond(place)) / np.maximum(self._summed(law), 1e-300)
+                for law, place in zip(laws, (low[1], high[0]), strict=True)
             ]
         )
-        return laws, np.where(at_once, np.clip(over, 0.0, 1.0), 0.0)
+        return (laws[0], laws[1]), over
 
-    def _beside_cells(self, chance: Floats) -> tuple[Floats, Floats]:
-        """Return the chance of being positive below each cell and above it.
+    def _extents(self, counts: Floats, lumpy: Bools) -> tuple[Floats, Floats]:
+        """From where to where in its cells each class lies, as shares of their rows.
 
-        Heaps say nothing of what lies beside them; at the ends log odds go on as they come.
+        One that is absent from the cell beside begins anywhere, or, as likely as not, so that it
+        is as frequent from there on as in the next cell. Heaps say nothing of this, and rows in
+        lumps are not parted.
         """
+        low, high = np.zeros_like(counts), np.ones_like(counts)
         smooth = np.flatnonzero(~self.tied)
-        low, high = chance.copy(), chance.copy()
         if len(smooth) < 2:
             return low, high
-        odds = _log_odds(chance[:, smooth])
-        padded = np.concatenate(
-            [2 * odds[:, :1] - odds[:, 1:2], odds, 2 * odds[:, -1:] - odds[:, -2:-1]], axis=1
-        )
-        low[:, smooth], high[:, smooth] = (
-            1 / (1 + np.exp(-np.clip(part, -30, 30))) for part in (padded[:, :-2], padded[:, 2:])
-        )
+        inside = counts[:, :, smooth]
+        shares = inside / np.maximum(inside.sum(axis=0), 1e-9)
+        there = inside >= 0.5
+        lower, upper = (np.roll(shares, step, axis=2) for step in (1, -1))
+        lower[:, :, 0], upper[:, :, -1] = shares[:, :, 0], shares[:, :, -1]
+        begins, stops = np.zeros_like(there), np.zeros_like(there)
+        begins[:, :, 1:] = there[:, :, 1:] & ~there[:, :, :-1]
+        stops[:, :, :-1] = there[:, :, :-1] & ~there[:, :, 1:]
+        begins, stops = (ends & ~lumpy[:, smooth] for ends in (begins, stops))
+        extent = []
+        for stream, beside in ((25, upper), (27, lower)):
+            by_frequency = np.minimum(shares / np.maximum(beside, 1e-9), 1.0)
+            anywhere, which = (uniform(stream + more, *inside.shape) for more in (0, 1))
+            extent.append(np.where(which < 0.5, by_frequency, anywhere))
+        both = begins & stops  # within one cell
+        first, last = extent
+        low[:, :, smooth] = np.where(begins, 1 - first, 0.0)
+        high[:, :, smooth] = np.where(stops, np.where(both, 1 - first + first * last, last), 1.0)
         return low, high
 
     @cached_property
@@ -659,6 +779,7 @@ class Posterior:
         if isinstance(area, AreaBySum):
             summed: Floats = rows.negatives @ self.weights[0] + rows.positives @ self.weights[1]
             return summed - area.noisy / self.area_scale
+        assert isinstance(area, RankingDraw)
         false, true = rows.rates
         areas = (np.diff(false, axis=1) * (true[:, 1:] + true[:, :-1])).sum(axis=1) / 2
         result: Floats = (areas - area.unclamped) / _drawn_scale(area, self)
@@ -669,16 +790,16 @@ class Posterior:
         """The scale of the area's noise over that with what rows within cells add to it."""
         if self._area_of_cells is None:
             return 1.0
-        points = np.broadcast_to(self._best[0], (_TRIED, len(self._best[0])))
-        added = float(self._area_by_parts(self._placed(points)).std())
+        points, fixed = (np.tile(of, (_TRIED, 1)) for of in (self._best.point, self._best.fixed))
+        added = float(self._area_by_parts(self._placed(points, fixed)).std())
         return 1 / math.sqrt(1 + added**2 / 2)
 
-    def _weighed(self, points: Floats, placed: "_Placed") -> Ints:
+    def _weighed(self, points: Floats, fixed: Floats, placed: "_Placed") -> Ints:
         """Return which draws stay, some of them twice: the area also knows of rows within cells."""
         draws = len(points)
         if self._area_of_cells is None:
             return np.arange(draws)
-        _, _, _, rows, chance = self._unpacked(points)
+        _, _, _, rows, chance = self._unpacked(points, fixed)
         of_cells, _, _ = self._area_of_cells(rows * (1 - chance), rows * chance)
         of_cells, of_parts = of_cells * self._area_trust, self._area_by_parts(placed)
         logs = np.sqrt(of_cells**2 + SOFTNESS**2) - np.sqrt(of_parts**2 + SOFTNESS**2)
@@ -737,7 +858,11 @@ class Posterior:
         return order, np.append(order[1:] == order[:-1], False)
 
     def above(self, grid_point: int, draws: Draws) -> tuple[Floats, Floats]:
-        """Negatives and positives with this grid point or a higher one, whole rows of each draw."""
+        """Negatives and positives with this grid point or a higher one, whole rows of each draw.
+
+        People ask for scores that there are: where rows lie in lumps, the largest lump of the cell
+        is at this very point, as likely as rows are in heaps.
+        """
         part = int(np.searchsorted(self.starts, grid_point, side="right")) - 1
         start, end = int(self.starts[part]), int(self.ends[part])
         share: Any = min(max((end - grid_point) / (end - start), 0.0), 1.0)
@@ -745,8 +870,14 @@ class Posterior:
         share = np.where(np.isnan(at), share, at < share)
         if self.table.values is not None:  # all rows of a bin are at its value
             share = float(grid_point <= self._values_of(np.array([start]))[0])
+        first, last = np.searchsorted(self.cell, [self.cell[part], self.cell[part] + 1])
+        largest = first + np.argmax((draws.negatives + draws.positives)[:, first:last], axis=1)
+        unseen = (largest < part) | ((largest == part) & (share == 0))
+        here = unseen & ~np.isnan(at) & ~self.tied[self.cell[part]]
+        here &= uniform(28, len(at)) < self.tied_share
+        draw = np.arange(len(at))
         return tuple(
-            np.rint(above[:, part + 1] + share * rows[:, part])
+            np.rint(above[:, part + 1] + share * rows[:, part] + here * rows[draw, largest])
             for above, rows in zip(draws.above, (draws.negatives, draws.positives), strict=True)
         )
 
@@ -773,23 +904,19 @@ class Posterior:
         single = self.tied[self.cell][::-1] | ~np.isnan(self._drawn.place[:, ::-1])
         heights = np.where(single, precision[:, 1:], (precision[:, 1:] + precision[:, :-1]) / 2)
         average = (np.diff(true, axis=1) * heights).sum(axis=1)
-        gap = np.maximum((true - false).max(axis=1), self._gap_at_steps(draws))
+        gap = np.maximum((true - false).max(axis=1), self._gap_at_ends(draws))
         return area, average, gap
 
-    def _gap_at_steps(self, draws: Draws) -> Floats:
-        """Of each draw: the largest gap of its two rates at scores where log odds jump."""
-        ends = np.append(self.first[1:], len(self.starts))
-        false, true = (
-            (above[:, ends] + share * self._summed(rows)) / np.maximum(size, 1e-9)[:, None]
-            for above, rows, size, share in zip(
-                draws.above,
-                (draws.negatives, draws.positives),
-                draws.sizes,
-                self._drawn.above,
-                strict=True,
-            )
-        )
-        result: Floats = (true - false).max(axis=1)
+    def _gap_at_ends(self, draws: Draws) -> Floats:
+        """Of each draw: the largest gap of its two rates where a class begins or ends in a cell."""
+        upper = np.append(self.first[1:], len(self.starts))
+        (false, true), (m, n) = (above[:, upper] for above in draws.above), draws.sizes
+        negatives, positives = (self._summed(rows) for rows in (draws.negatives, draws.positives))
+        m, n = (np.maximum(size, 1e-9)[:, None] for size in (m, n))
+        beyond = self._drawn.beyond
+        begins = (true + positives) / n - (false + beyond[0] * negatives) / m
+        stops = (true + beyond[1] * positives) / n - false / m
+        result: Floats = np.maximum(begins, stops).max(axis=1)
         return result
 
     def prevalence(self, *, noise_only: bool) -> Floats:
@@ -837,6 +964,24 @@ class Posterior:
         return Region(self, level, simultaneous, noise_only)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Fit:
+    """The most likely point of one law of the cells."""
+
+    fixed: Floats
+    """The chance of being positive where a class is absent, 0 or 1; NaN elsewhere."""
+    point: Floats
+    curvature: Floats
+    precision: Floats
+    """Of the log odds beforehand, with the bend of the point."""
+    precisions: Floats
+    """The same by bend."""
+    bends: Floats
+    """How likely each is."""
+    evidence: float
+    """That of the counts, in logs, with what is believed beforehand of absent classes."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Placed:
     """Draws of rows within cells."""
@@ -844,17 +989,56 @@ class _Placed:
     rows: Draws
     place: Floats
     """Where in its part a lump lies; NaN where rows lie evenly."""
-    above: Floats
-    """Of the negatives and of the positives of a cell, the share above its step; 0 without one."""
+    beyond: Floats
+    """Of a cell's negatives the share above where positives begin, and the other way round."""
 
     def chosen(self, which: Ints) -> "_Placed":
         rows = Draws(self.rows.negatives[which], self.rows.positives[which])
-        return _Placed(rows, self.place[which], self.above[:, which])
+        return _Placed(rows, self.place[which], self.beyond[:, which])
 
 
-def _log_odds(chance: Floats) -> Floats:
-    inner = np.clip(chance, _LEAST_CHANCE, 1 - _LEAST_CHANCE)
-    return np.asarray(np.log(inner / (1 - inner)))
+def _absent_runs(likely: Floats, switch: float, luck: Floats, *, cold: float = 1.0) -> Bools:
+    """Draw which cells of a row of cells are empty, given how likely a run from i to j is so.
+
+    Cells are empty or not in turns, a turn ends with this chance at each cell. Drawn forwards and
+    backwards (Carter and Kohn 1994). `likely` is in logs, against cells that are not empty; `luck`
+    has a number in (0, 1) for each draw and cell, and one more. The colder, the more often the most
+    likely is drawn.
+
+    >>> likely = 30.0 * (1 + np.arange(3) - np.arange(3)[:, None])
+    >>> bool(_absent_runs(likely, 0.3, uniform(1, 4, 4)).all())
+    True
+    >>> bool(_absent_runs(-likely, 0.3, uniform(1, 4, 4)).any())
+    False
+    """
+    cells, likely, first_half = len(likely), cold * likely, cold * math.log(0.5)
+    turn, stay = cold * np.log([switch, 1 - switch])
+    filled, empty = np.full(cells + 1, -np.inf), np.full(cells + 1, -np.inf)
+    from_start = np.full((cells + 1, cells), -np.inf)
+    for end in range(1, cells + 1):
+        begun = np.append(first_half, filled[1:end] + turn)
+        from_start[end, :end] = begun + likely[:end, end - 1] + stay * np.arange(end - 1, -1, -1)
+        empty[end] = np.logaddexp.reduce(from_start[end, :end])
+        more = np.logaddexp(filled[end - 1] + stay, empty[end - 1] + turn)
+        filled[end] = first_half if end == 1 else more
+    drawn, place = np.zeros(luck[:, 1:].shape, dtype=bool), np.arange(cells)
+    upto = np.full(len(luck), cells)  # cells that are yet to be drawn
+    is_empty = luck[:, cells] < _chance(empty[cells] - filled[cells])
+    for end in range(cells, 0, -1):
+        here = upto == end
+        begins = np.cumsum(np.exp(from_start[end, :end] - empty[end]))
+        first = np.minimum(np.searchsorted(begins, luck[:, end - 1] * begins[-1]), end - 1)
+        first = np.where(is_empty, first, end - 1)[:, None]
+        drawn |= (here & is_empty)[:, None] & (first <= place) & (place < end)
+        upto = np.where(here, first[:, 0], upto)
+        if end > 1:
+            turns = luck[:, end - 1] < _chance(empty[end - 1] + turn - filled[end - 1] - stay)
+            is_empty = np.where(here, ~is_empty & turns, is_empty)
+    return drawn
+
+
+def _chance(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-min(max(log_odds, -700.0), 700.0)))
 
 
 def _drawn_scale(area: RankingDraw, posterior: Posterior) -> float:

@@ -18,7 +18,12 @@ from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.kernel.statistic import Sealed
 from heldout.questions.base import Choice, Numbers, OneOf, Plain, Question, Section
 from heldout.questions.curves.bands import uniform
-from heldout.questions.curves.methods.heldout import AreaBySum, Placements, TableWithArea
+from heldout.questions.curves.methods.heldout import (
+    AreaBySum,
+    Placements,
+    RankSum,
+    TableWithArea,
+)
 from heldout.questions.curves.methods.registry import METHODS, CurveMethod
 from heldout.questions.curves.methods.registry import method as curve_method
 from heldout.questions.curves.release import CurvesByGroup, CurvesRelease
@@ -26,6 +31,7 @@ from heldout.questions.groups import By, Divisible
 from heldout.questions.quote import Guess
 from heldout.questions.worst_cases import (
     HIGH,
+    LABELS,
     LOW,
     REMOVE,
     REST,
@@ -38,6 +44,7 @@ from heldout.questions.worst_cases import (
     rows,
     spread,
     table_pair,
+    unit_pair,
 )
 
 if TYPE_CHECKING:
@@ -83,6 +90,7 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         NoisyTable,
         TableWithArea,
         AreaBySum,
+        RankSum,
         ClassCounts,
         Placements,
     )
@@ -164,6 +172,28 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
                 epsilon="4",
                 why="a tenth is for the first table, and a row uses up its part where it moves the "
                 "area most",
+            ),
+            WorstCase(
+                name="labels",
+                pairs=(
+                    table_pair(
+                        "an outcome changes at the top",
+                        [*REST, (0, 1.0)],
+                        [*REST, (1, 1.0)],
+                        **LABELS,
+                    ),
+                    unit_pair(
+                        "outcomes of a person's two rows change at the top",
+                        [(0, 1.0), (0, 1.0), *REST],
+                        [(1, 1.0), (1, 1.0), *REST],
+                        **LABELS,
+                    ),
+                ),
+                fields={"options": {"levels": 1}},
+                read=_curve_numbers,
+                note="only outcomes are secret: noisy positives and their rank sum jointly",
+                epsilon="4",
+                why="a row spends on its count and on the rank sum",
             ),
             WorstCase(
                 name="by-group",

@@ -35,6 +35,7 @@ from heldout.questions.curves.decisions import (
     Named,
     ReadDecisions,
 )
+from heldout.questions.curves.known_rows import KnownRows
 from heldout.questions.curves.methods.heldout import NamedCounts, TableWithArea
 from heldout.questions.curves.pictures import TITLES
 from heldout.questions.curves.posterior import Posterior
@@ -119,7 +120,8 @@ class CurvesRelease(ReadDecisions, Release):
             edge = grid_point(at, points=table.points, score_range=self.score_range)
             if edge in table.edges[1:-1]:
                 counts, scale = confusion.by_class, confusion.noise_scale
-                named = NamedCounts(edges=(edge,), counts=counts, scale=scale)
+                tied = table.tied_scales is not None
+                named = NamedCounts(edges=(edge,), counts=counts, scale=scale, tied=tied)
                 table = replace(table, named=named)
         informed = type(self)(self._drawn)
         informed.table = table
@@ -139,7 +141,8 @@ class CurvesRelease(ReadDecisions, Release):
     def _rows(self) -> Posterior | None:
         """The rows as the table leaves them possible; None for the papers' methods."""
         if isinstance(self.table, TableWithArea):
-            return Posterior(self.table, score_range=self.score_range, **self.effort)
+            read = Posterior if self.table.tied_scales is None else KnownRows
+            return read(self.table, score_range=self.score_range, **self.effort)
         return None
 
     @property

@@ -34,7 +34,7 @@ JUMP: Final = (0.3, 1.5)
 ENDS: Final = (1.0, 1.2)
 """Per probit beyond the second, how far the outer cells may leave the law. Since 2026-11-16."""
 SWITCHES: Final = 1.0
-"""How often a class begins or ends within a table; set, not scanned. Since 2026-11-18."""
+"""How often a class begins or ends within a table; 1 of 1, 0.1, 0.01, 0. Since 2026-11-18."""
 LUMPY: Final = 0.7
 """Concentration of rows over the parts of a lumpy bin. Since 2026-11-16."""
 EVEN: Final = 2.0 ** np.arange(2, 11)

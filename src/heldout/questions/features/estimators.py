@@ -331,7 +331,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features, bound = self._set(X), self._bound()
         self.classes_ = self._declared_classes(y)
         negative, positive = self.classes_.tolist()
-        public = unit is None and is_one_of(self.neighbours, (Neighbours.REPLACE_ONE,))
+        known = (Neighbours.REPLACE_ONE, Neighbours.LABEL)
+        public = unit is None and is_one_of(self.neighbours, known)
         most = MOST_ROWS if public else self._most_rows()
         if X.shape[0] > most:
             raise DataError(
@@ -573,7 +574,7 @@ class PrivateLogisticRegression(PrivateClassifier):
             weight=self.weight,
             ridge=self.ridge,
             expected_rows=self.expected_rows,
-            columns=None if bins is None else bins.columns,
+            sizes=None if bins is None else bins.columns,
             ordered=() if bins is None else bins.ordered,
         )
 

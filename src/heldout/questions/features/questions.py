@@ -1,14 +1,19 @@
 """Questions that select features of private rows and train models on them."""
 
+import json
+import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.arguments import shown
 from heldout.arrays import Floats, Ints
 from heldout.data.feature_matrix import FeatureMatrix, FeatureRows
 from heldout.errors import ArgumentError
@@ -18,8 +23,11 @@ from heldout.questions import Question
 from heldout.questions.base import Exact, Number, OneOf, Text, Whole, Wholes
 from heldout.questions.features.plans import (
     LATEST,
+    LOGISTIC_CUTS,
+    MARGIN,
     ORDER_DRAWN,
     RULES,
+    STEP,
     LogisticPlan,
     NaiveBayesPlan,
     Stages,
@@ -56,8 +64,10 @@ class ModelRelease(Release):
         selected: Ints,
         split: dict[str, str],
         names: tuple[str, ...] | None = None,
+        intercept: float | None = None,
     ) -> None:
         super().__init__(drawn)
+        self._intercept = intercept
         self.weights = np.asarray(weights, dtype=float)
         """One log-odds weight a feature; 0 where nothing was seen."""
         self.selected = np.asarray(selected)
@@ -79,6 +89,37 @@ class ModelRelease(Release):
             for place in order
             if self.weights[place]
         ]
+
+    def linear_model(self) -> dict[str, Any]:
+        """Return the model as a linear one that a custodian takes: see `heldout.models.load`.
+
+        It ranks rows as the model does and calls the same rows positive. Its probabilities agree
+        where the score is 0 or a margin away, and are near in between.
+        """
+        if self._intercept is None or self._names is None:
+            raise ArgumentError(
+                "Only a logistic regression of columns, at most 50 of 0 and 1 or any number with "
+                "sizes, is a linear model. Train with classifier='logistic' on fewer columns."
+            )
+        apart = (math.log(2) - math.log1p(math.exp(-2 * MARGIN))) / MARGIN
+        return {
+            "coefficients": {
+                name: apart * float(weight)
+                for name, weight in zip(self._names, self.weights, strict=True)
+            },
+            "intercept": apart * self._intercept,
+            "link": "logit",
+        }
+
+    def save(self, place: str | os.PathLike[str]) -> Path:
+        """Write the model to a .json file, as a linear model."""
+        from heldout.drawing.page import write_file
+
+        path = Path(place)
+        if path.suffix.lower() != ".json":
+            raise ArgumentError(f"path must end in .json, got {shown(path.name)}.")
+        write_file(path, json.dumps(self.linear_model(), indent=2) + "\n")
+        return path
 
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {cost}" for name, cost in self.split.items())
@@ -225,13 +266,14 @@ class Training(Question[ModelRelease]):
     before their weights shrink, `ridge` the least penalty of a logistic regression, and
     `expected_rows` a public guess.
 
-    With `columns`, consecutive features describe columns, of which a row sets one feature each:
-    `columns` says how many features each column has, and `ordered` which of them are in order, as
+    With `sizes`, consecutive features describe columns, of which a row sets one feature each:
+    `sizes` says how many features each column has, and `ordered` which of them are in order, as
     the bins of a number are. A logistic regression then learns a slope (and with enough rows a
     bend) for a column in order, instead of a weight for each bin.
     """
 
     kind = "training"
+    writes = (".json",)
     title = "trained model"
     asks = "What can be learnt from these rows?"
     tells = "A model of 0/1 features that was trained with noise, and its threshold."
@@ -268,7 +310,7 @@ class Training(Question[ModelRelease]):
     expected_rows: Annotated[
         int | None, Whole(), "A public guess of the number of rows, where it is private."
     ] = None
-    columns: Annotated[
+    sizes: Annotated[
         tuple[int, ...] | None, Wholes(1), "How many consecutive features describe each column."
     ] = None
     ordered: Annotated[
@@ -277,12 +319,12 @@ class Training(Question[ModelRelease]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.columns is not None and (self.selects or self.classifier != "logistic"):
+        if self.sizes is not None and (self.selects or self.classifier != "logistic"):
             raise ArgumentError(
-                "columns are read by a logistic regression that selects nothing first. Leave "
+                "sizes are read by a logistic regression that selects nothing first. Leave "
                 "select out and pass classifier='logistic'."
             )
-        if self.ordered and (self.columns is None or max(self.ordered) >= len(self.columns)):
+        if self.ordered and (self.sizes is None or max(self.ordered) >= len(self.sizes)):
             raise ArgumentError("ordered must name places of columns, counted from 0.")
         if self.selects:
             object.__setattr__(self, "split", selection_share(self.split, method=str(self.select)))
@@ -353,7 +395,7 @@ class Training(Question[ModelRelease]):
                 "ridge": self.ridge,
                 "most_rows": about.row_bound,
                 "features_per_row": about.features_per_row,
-                "columns": self.columns,
+                "columns": self.sizes,
                 "ordered": self.ordered,
             }
         plan: TrainingPlan[Any] = CLASSIFIERS[self.trained(about)](**words)
@@ -385,8 +427,8 @@ class Training(Question[ModelRelease]):
             "features": about.features,
             "classifier": self.trained(about),
         }
-        if self.columns is not None:
-            words |= {"columns": list(self.columns), "ordered": list(self.ordered)}
+        if self.sizes is not None:
+            words |= {"sizes": list(self.sizes), "ordered": list(self.ordered)}
         selected: SelectionPlan | None = None
         part = Fraction(0)
         if self.selects:
@@ -411,12 +453,17 @@ class Training(Question[ModelRelease]):
         weights = np.zeros(about.features)
         weights[chosen] = learnt
         selected = stages.plan.pick_selected(learnt) if stages.chosen is None else chosen
+        intercept = None
+        if isinstance(stages.plan, LogisticPlan) and stages.plan.loss(stages.chosen).weight is None:
+            cut = LOGISTIC_CUTS.value(int(drawn.values["cut"][0]))
+            intercept = float(stages.model[-1]) / STEP - cut
         return ModelRelease(
             drawn,
             weights=weights,
             selected=selected,
             split=stages.split(),
             names=about.feature_names,
+            intercept=intercept,
         )
 
 
@@ -536,4 +583,5 @@ declare_rows(
         most_rows=100,
         name="made up",
     ),
+    outcome=("y",),
 )

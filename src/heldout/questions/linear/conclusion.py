@@ -18,16 +18,18 @@ import numpy as np
 
 from heldout.arrays import Floats
 from heldout.intervals.measure import Interval, Measure, Release
+from heldout.intervals.noise import halved
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.exact import halved
 from heldout.kernel.noise.parts import SummedParts
 from heldout.questions.linear.claims import Meaning
 from heldout.questions.linear.fit import FitPlan
 from heldout.questions.linear.moments import SCORE_STEPS, ModelParts, RowsOfModel
 
+# Tuned constants, all since 2026-11-18; benchmarks/conclusions.py measures what they give.
 COUNT_SHARE: Final = Fraction(1, 20)
+"""Of epsilon, for the number of rows where it is not public."""
 ROWS_PER_COLUMN: Final = 10
 """Rows of a part for each column of the model, at least."""
 ROOTS: Final = 4

@@ -13,10 +13,10 @@ from heldout.arguments import no_such, visible
 from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval, Measure, Release
+from heldout.intervals.noise import falls_to
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.exact import falls_to
 from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.statistic import STEPS
 from heldout.questions.linear.design import RESOLUTION, Design
@@ -24,8 +24,8 @@ from heldout.questions.linear.moments import Influences, Moments
 
 SPREAD_SHARE: Final = Fraction(1, 10)
 """Of epsilon, for how far rows move the fit: the sampling error without the assumption that the
-residuals spread alike everywhere. Chosen with the four constants below on three sets (adult, March
-CPS, one that was made up), 3 to 8 terms; see benchmarks/conclusions.py for others."""
+residuals spread alike everywhere. Chosen 2026-11-18 with the four constants below on three sets
+(adult, March CPS, one that was made up), 3 to 8 terms; see benchmarks/conclusions.py."""
 IDENTIFIED: Final = 1.5
 """Norms of the noise that the smallest eigenvalue must reach for intervals to have an end."""
 LEAST_FACTOR, MOST_FACTOR = 0.9, 4.0

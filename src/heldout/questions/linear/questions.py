@@ -35,7 +35,7 @@ class LinearRegression(Question[LinearFit]):
     title: ClassVar[str] = "linear regression"
     asks: ClassVar[str] = "How does an outcome change with other columns?"
     tells: ClassVar[str] = (
-        "Coefficients of a least-squares fit, with intervals that hold sampling error and noise."
+        "Coefficients of a least-squares fit, with intervals that include sampling error and noise."
     )
     of: ClassVar[tuple[type, ...]] = (MeasuredRows,)
     cannot_pool: ClassVar[str] = "fits of several sites are not combined yet"

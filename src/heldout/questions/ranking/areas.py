@@ -10,6 +10,7 @@ import numpy as np
 
 from heldout.arrays import Floats
 from heldout.intervals.confusion import Look
+from heldout.intervals.noise import crossed, halved
 from heldout.intervals.readings import Curve
 from heldout.intervals.tuned import (
     CLASS_PRIOR,
@@ -18,7 +19,6 @@ from heldout.intervals.tuned import (
     MISPLACED,
     MISSING_CLASS,
 )
-from heldout.kernel.noise.exact import crossed, halved
 from heldout.kernel.ranking.ladder import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments
@@ -259,6 +259,11 @@ class Belief:
         return cls(np.array([float(rung)]), np.array([1.0]), *weights)
 
 
+def _log_likelihood(look: Look, true: Floats, which: int) -> Floats:
+    distance = np.abs(true - look.counts[which]) / look.scale
+    return -distance if look.terms == 1 else np.log1p(distance) - distance
+
+
 def believe_size(look: Look, *, rows_per_unit: int, most: int | None) -> Belief:
     """Return what a noisy size says of the rung, where the rung is that size over k.
 
@@ -290,7 +295,7 @@ def belief_if_shown(
     sharpest = min(looks, key=lambda look: look.spread)
     which = int(np.argmin(sharpest.counts)) if len(sharpest.counts) > 1 else 0
     rows, count = draw.mechanism.rows, sharpest.counts[which]
-    turned = len(sharpest.counts) == 1 and draw.mechanism.metric != "average-precision"
+    turned = len(sharpest.counts) == 1 and not draw.mechanism.metric.startswith("average-precision")
     above = turned and rows is not None and count > rows / 2
 
     def with_count(count: float) -> list[Look]:
@@ -373,7 +378,7 @@ def _candidates(
     middles = (edges[:-1] + edges[1:]) / 2 if high > low else np.array([centre])
 
     def logarithm(true: Floats) -> Floats:
-        result: Floats = np.sum([look.log_likelihood(true, which) for look in looks], axis=0)
+        result: Floats = np.sum([_log_likelihood(look, true, which) for look in looks], axis=0)
         return result
 
     likelihoods = logarithm(middles)
@@ -597,6 +602,12 @@ def difference_variance(theta: float, n: float, m: float) -> float:
     return (1 / n + 1 / m) / 24
 
 
+def precision_difference_variance(theta: float, n: float, m: float) -> float:
+    """Of half the difference of two average precisions, at most, if their correlation is not below
+    zero: half of the variance of one of 1/2. Models that agree have much less."""
+    return precision_variance(0.5, n, m) / 2
+
+
 def concordance_variance(theta: float, n: float, m: float) -> float:
     """Of concordance with n comparable pairs for each row but one, at most.
 
@@ -610,6 +621,7 @@ VARIANCES: Final[dict[str, Callable[[float, float, float], float]]] = {
     "auc": area_variance,
     "average-precision": precision_variance,
     "auc-difference": difference_variance,
+    "average-precision-difference": precision_difference_variance,
     "concordance": concordance_variance,
 }
 

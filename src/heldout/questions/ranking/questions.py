@@ -11,6 +11,7 @@ import numpy as np
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
+from heldout.intervals.readings import grid_point
 from heldout.kernel.door import Drawn, Request, Staged
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.ranking.mechanism import METHODS, RankingDraw
@@ -19,6 +20,7 @@ from heldout.kernel.ranking.statistic import (
     NEGATIVES_FIRST,
     RankedRows,
     RankedTable,
+    RankedWithTable,
     ScoreTable,
     TiedPairs,
 )
@@ -34,8 +36,10 @@ from heldout.questions.base import (
     Section,
     Whole,
 )
+from heldout.questions.curves.methods.heldout import TableWithArea
+from heldout.questions.curves.questions import Curves
 from heldout.questions.groups import Divisible
-from heldout.questions.quote import Guess, typical_sums
+from heldout.questions.quote import Guess, HalfWidths, typical_sums
 from heldout.questions.ranking.paired import PAIRED, PairedDifference, PairedErrors, paired_request
 from heldout.questions.ranking.release import (
     AucRelease,
@@ -44,6 +48,7 @@ from heldout.questions.ranking.release import (
     RankingStages,
     TiesRelease,
 )
+from heldout.questions.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 from heldout.questions.worst_cases import (
     HIGH,
     LOW,
@@ -85,6 +90,7 @@ SmallerClass = Annotated[
     "A public guess of the smaller class (of the positives, for average precision): less noise.",
 ]
 
+_FORECASTS: Final = 15
 GROUPED: Final = "grouped"
 Ties = Annotated[
     str,
@@ -102,20 +108,33 @@ def resolution_of(about: ScoredRows, scores: str | None = None) -> str:
     return "exact" if about.rows is None or about.rows <= LARGEST_EXACT else "grid"
 
 
+def _declared_points(about: ScoredRows) -> tuple[int, ...]:
+    """Return the grid points of declared scores."""
+    points = ScoreTable(score_range=about.score_range).points
+    places = {
+        grid_point(score, points=points, score_range=about.score_range)
+        for score in about.score_values
+    }
+    return tuple(sorted(places))
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Ranking(Question[R_co]):
     """One ranking metric, with noise whose parameters come from public facts alone."""
 
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
-    stores: ClassVar[tuple[type, ...]] = (RankingDraw,)
+    stores: ClassVar[tuple[type, ...]] = (RankingDraw, ValueOrTable)
     metric: ClassVar[str]
     alone: ClassVar[bool] = False
     """Whether the value is bought without tables and moments; so it is of one group."""
-    rules: ClassVar[int] = 3
+    adapts: ClassVar[bool] = False
+    """Whether counts by score may be drawn where a class is small."""
+    rules: ClassVar[int] = 4
     """Since 2, average precision has scikit-learn's rule of ties; since 3, what is spent beside the
-    value grows with rows and epsilon from nothing."""
-    known_rules: ClassVar[tuple[int, ...]] = (1, 2, 3)
-    reported_since: ClassVar[tuple[int, ...]] = (1, 3, 4)
+    value grows with rows and epsilon from nothing; since 4, that of comparisons does too, and areas
+    of small classes are read off counts by score."""
+    known_rules: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
+    reported_since: ClassVar[tuple[int, ...]] = (1, 3, 4, 5)
     method: Method = DEFAULT
     smaller_class: SmallerClass = None
 
@@ -136,10 +155,17 @@ class _Ranking(Question[R_co]):
         return resolution_of(about, getattr(self, "scores", None))
 
     def _statistic(self, about: ScoredRows) -> Statistic[Any]:
+        table = ScoreTable(score_range=about.score_range)
+        ranked: RankedRows | RankedTable = RankedRows(self._ranked)
         if self._resolution(about) == "grid":
-            table = ScoreTable(score_range=about.score_range)
-            return RankedTable(self._ranked, table, self._rival_range(about))
-        return RankedRows(self._ranked)
+            ranked = RankedTable(self._ranked, table, self._rival_range(about))
+        return RankedWithTable(ranked, table) if self._may_count else ranked
+
+    @property
+    def _may_count(self) -> bool:
+        """Return whether counts by score may be drawn where a class is small."""
+        default = self.method == DEFAULT and getattr(self, "delta", None) is None
+        return self.adapts and self.rules > 3 and default
 
     @property
     def _ranked(self) -> str:
@@ -174,7 +200,9 @@ class _Ranking(Question[R_co]):
             method=self.method,
             delta=getattr(self, "delta", None),
             alone=self.alone,
+            counts=_declared_points(about) if self._may_count else None,
             grows=self.rules > 2,
+            compared_grows=self.rules > 3,
         )
 
     def _asked(
@@ -187,7 +215,18 @@ class _Ranking(Question[R_co]):
         return self._asked(about)
 
     def typical(self, about: ScoredRows, guess: Guess) -> object:
-        return self._typical(self._stages(about).value, guess)
+        mechanism = self._stages(about).value
+        if not isinstance(mechanism, ValueOrCounts):
+            return self._typical(mechanism, guess)
+        first = guess.counts[: mechanism.dimension]
+        second = first if mechanism.looks_again(first) else ()
+        value = table = None
+        if mechanism.is_small(first, second):
+            counted = mechanism.counted(first, second)
+            table = Curves(epsilon=counted.epsilon).typical(about, guess)
+        else:
+            value = self._typical(mechanism.ranked(first, second), guess)
+        return ValueOrTable(mechanism, first, second, value, cast(TableWithArea, table))
 
     def _typical(self, mechanism: Any, guess: Guess) -> RankingDraw:
         counts = guess.counts[: 1 if mechanism.protection.row_count_is_public else 2]
@@ -227,6 +266,7 @@ class _Area(_Ranking[Area_co], Divisible[Area_co, ByGroup[Area_co]], Generic[Are
         str | None, OneOf(("exact", "grid")), "Rank exact scores, or cells of the public grid."
     ] = None
     reading: ClassVar[type[RankingRelease]] = RankingRelease
+    adapts: ClassVar[bool] = True
 
     @classmethod
     def pool(cls, sites: Sequence["Site"]) -> "Pooled":
@@ -253,6 +293,21 @@ class _Area(_Ranking[Area_co], Divisible[Area_co, ByGroup[Area_co]], Generic[Are
 
     def read(self, drawn: Drawn) -> Area_co:
         return cast(type[Area_co], self.reading)(drawn)
+
+    def expected(
+        self, about: ScoredRows, guess: Guess, level: float = 0.95
+    ) -> dict[str, HalfWidths]:
+        """Return the median of several forecasts where counts are drawn: tables differ."""
+        first = self.typical_release(about, guess)
+        assert first is not None
+        if not first.is_counted:
+            return super().expected(about, guess, level)
+        several = [first, *(self.typical_release(about, guess) for _ in range(_FORECASTS - 1))]
+        return {
+            first.headline.name: HalfWidths.median(
+                [HalfWidths.of(release.headline, level) for release in several if release]
+            )
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,22 +338,32 @@ class Auc(_Area[AucRelease]):
         few = (*pairs[1:4], pairs[-1])
         grouped = (*crossings(rows(*hundreds())), grouped_pair(pairs[3], "a", "b"))
         return (
-            WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),
+            WorstCase(pairs=pairs, read=_as_drawn, why=SMALL_CLASSES, both_doors=True),
+            WorstCase(
+                name="value",
+                pairs=pairs,
+                fields=_LARGE,
+                why=SMALL_CLASSES,
+                note="as if classes were large, so that the value is drawn",
+            ),
             WorstCase(
                 name="by-group",
                 pairs=grouped,
                 fields={"by": "g"},
+                read=_as_drawn,
                 note="a person's rows are in several groups",
             ),
             WorstCase(
                 name="of-persons",
                 pairs=worst_persons(),
+                fields=_LARGE,
                 why=SMALL_CLASSES,
                 note="two rows of one person",
             ),
             WorstCase(
                 name="mapped",
                 pairs=mapped_pairs(),
+                read=_as_drawn,
                 why=SMALL_CLASSES,
                 note="scores without a range, by score_map",
             ),
@@ -362,6 +427,10 @@ class AveragePrecision(_Area[RankingRelease]):
     def _ranked(self) -> str:
         return self.metric if self.ties == GROUPED and self.rules > 1 else NEGATIVES_FIRST
 
+    @property
+    def _may_count(self) -> bool:
+        return super()._may_count and self.ties == GROUPED
+
     def _parameters(self, about: ScoredRows) -> dict[str, Any]:
         named = super()._parameters(about)
         return named if self.rules == 1 else {**named, "ties": self.ties}
@@ -396,7 +465,14 @@ class AveragePrecision(_Area[RankingRelease]):
             ),
         )
         return (
-            WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),
+            WorstCase(pairs=pairs, read=_as_drawn, why=SMALL_CLASSES, both_doors=True),
+            WorstCase(
+                name="value",
+                pairs=pairs,
+                fields=_LARGE,
+                why=SMALL_CLASSES,
+                note="as if there were many positives, so that the value is drawn",
+            ),
             WorstCase(
                 name="negatives-first",
                 pairs=pairs[:2],
@@ -409,11 +485,16 @@ class AveragePrecision(_Area[RankingRelease]):
         return guess.precision()
 
 
+AP: Final = "average-precision"
+RANKED: Final = {"auc": "auc-difference", AP: "average-precision-difference"}
+"""Measures of how rows are ranked, with the metric that is the difference of two of them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Compare(_Ranking[CompareRelease | PairedDifference]):
     """Is the model with this score better on the same rows? The difference of the two AUCs.
 
-    `measure` may be another one, compared row by row.
+    `measure` may be average precision, or another one that is compared row by row.
     """
 
     kind: ClassVar[str] = "compare"
@@ -426,7 +507,9 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
     metric: ClassVar[str] = "auc-difference"
     score: Annotated[str, Rival(), "The declared column with the other model's score."]
     measure: Annotated[
-        str, OneOf(("auc", *PAIRED)), "What the models are compared by; of errors, less is better."
+        str,
+        OneOf((*RANKED, *PAIRED)),
+        "What the models are compared by; of errors, less is better.",
     ] = "auc"
     threshold: Annotated[
         float, Number(), "For accuracy, recall and specificity: rows from here on are positive."
@@ -438,8 +521,16 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
     replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {},
         {"smaller_class": 5},
-        *({"measure": measure} for measure in PAIRED),
+        *({"measure": measure} for measure in (AP, *PAIRED)),
     )
+
+    @property
+    def _ranked(self) -> str:
+        return RANKED.get(self.measure, self.metric)
+
+    def _stages(self, about: ScoredRows) -> RankingStages:
+        # Tables and moments beside the value are those of areas.
+        return replace(super()._stages(about), metric=self._ranked, alone=self.measure == AP)
 
     @classmethod
     def pool(cls, sites: Sequence["Site"]) -> "Pooled":
@@ -470,7 +561,8 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
         paired = (
             WorstCase(name=measure, pairs=ends, fields={"measure": measure}) for measure in PAIRED
         )
-        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True), *paired)
+        precise = WorstCase(name=AP, pairs=pairs, fields={"measure": AP}, why=SMALL_CLASSES)
+        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True), precise, *paired)
 
     def _resolution(self, about: ScoredRows) -> str:
         return "grid" if about.remote else "exact"
@@ -491,14 +583,16 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
         about.check_rival(self.score)
         rival = self.score
         named = about.rival_parameters(rival)
+        if self.measure != "auc":
+            named |= {"measure": self.measure}
         return self._asked(about, lambda rows: rows.with_rival(rival), **named)
 
     def read(self, drawn: Drawn) -> CompareRelease | PairedDifference:
-        return CompareRelease(drawn) if self.measure == "auc" else PairedDifference(drawn)
+        return CompareRelease(drawn) if self.measure in RANKED else PairedDifference(drawn)
 
     def typical(self, about: ScoredRows, guess: Guess) -> object:
         """Return rows of which one in ten is right with one model alone, or a guess of areas."""
-        if self.measure == "auc":
+        if self.measure in RANKED:
             return super().typical(about, guess)
         request = self.request(about)
         statistic = request.statistic if isinstance(request, Request) else None
@@ -588,6 +682,36 @@ class GridTies(_Ranking[TiesRelease]):
 
     def _guessed(self, guess: Guess) -> float:
         return 0.0
+
+
+_LARGE: Final[Mapping[str, Any]] = {"smaller_class": 10**4}
+_PLACES: Final = np.array([0.25, 0.5, 0.75])
+
+
+def _as_drawn(pair: Pair, answer: Any) -> list[float]:
+    """Return what was drawn as so many numbers, whether that is values or counts by score."""
+    parts = answer.groups.values() if isinstance(answer, ByGroup) else [answer]
+    return [number for part in parts for number in _few_numbers(part)]
+
+
+def _few_numbers(release: RankingRelease) -> list[float]:
+    drawn = release._as_drawn
+    assert isinstance(drawn, ValueOrTable)
+    looks = [*drawn.first_counts, *(drawn.second_counts or drawn.first_counts)]
+    if drawn.table is None:
+        assert drawn.value is not None
+        own = drawn.value.second_counts or drawn.value.first_counts
+        counts = np.zeros((2, len(_PLACES) + 1))
+        numbers = [drawn.value.unclamped, float(own[0])]
+    else:
+        edges = drawn.table.edges / drawn.table.edges[-1]
+        above = (
+            np.append(np.cumsum(part[::-1])[::-1], 0)
+            for part in (drawn.table.negatives, drawn.table.positives)
+        )
+        counts = np.array([np.interp([0.0, *_PLACES], edges, part) for part in above])
+        numbers = [0.0, 0.0]
+    return [*map(float, looks), *numbers, *counts.ravel().tolist()]
 
 
 def worst_areas() -> tuple[Pair, ...]:

@@ -19,7 +19,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.confusion import Look
 from heldout.intervals.measure import MOST_NOISE, Interval, Measure, Release, checked_level
 from heldout.intervals.readings import Curve
-from heldout.intervals.tuned import MISPLACED
+from heldout.intervals.tuned import FURTHEST, MISPLACED
 from heldout.kernel.door import Answers, Booked, Drawn, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
@@ -53,9 +53,11 @@ from heldout.questions.ranking.areas import (
     two_sided_p_value,
 )
 from heldout.questions.ranking.fitted_curve import fitted_curve
+from heldout.questions.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
+    from heldout.questions.curves.release import CurvesRelease
 
 # --- The symmetric binormal ROC curve of an AUC: one number becomes a curve ----------------------
 
@@ -227,26 +229,90 @@ def _normal_quantile(level: float) -> float:
 
 
 class RankingRelease(Release):
-    """A noisy ranking metric, with the noisy class counts that its intervals need."""
+    """A noisy ranking metric, with the noisy class counts that its intervals need.
+
+    Where a class is small it is read off noisy counts by score.
+    """
 
     _others: tuple[Look, ...] = ()
 
     def __init__(self, drawn: Drawn) -> None:
         super().__init__(drawn)
         stages, values = drawn.request.reading, drawn.values
-        answers: dict[str, Any] = {"value": values} if isinstance(values, RankingDraw) else values
-        assert isinstance(answers["value"], RankingDraw)
-        self._draw = answers["value"]
+        answers: dict[str, Any] = dict(values) if isinstance(values, Mapping) else {"value": values}
+        first = answers["value"]
+        self._as_drawn: RankingDraw | ValueOrTable = first
+        self.draw: RankingDraw | None
+        """The value as drawn, with the law of its noise; None if counts by score were drawn."""
+        if isinstance(first, ValueOrTable):
+            self.draw, self._others = first.value, first.unchosen
+            answers["value"] = first.value
+        else:
+            assert isinstance(first, RankingDraw)
+            self.draw = first
         self._stages, self._answers = stages, answers
 
     @property
-    def draw(self) -> RankingDraw:
-        """The value as drawn, with the law of its noise; for readings beside this one."""
-        return self._draw
+    def _draw(self) -> RankingDraw:
+        assert self.draw is not None, "counts by score were drawn"
+        return self.draw
+
+    @property
+    def is_counted(self) -> bool:
+        """Return whether it was read off counts by score, because a class seemed small."""
+        return self.draw is None
+
+    @cached_property
+    def _table(self) -> "CurvesRelease":
+        """The noisy counts by score, as curves are read off them."""
+        from heldout.questions.curves.release import CurvesRelease
+
+        drawn = self._as_drawn
+        assert isinstance(drawn, ValueOrTable)
+        assert drawn.table is not None
+        mechanism = drawn.mechanism.counted(drawn.first_counts, drawn.second_counts)
+        statistic = ScoreTable(score_range=drawn.mechanism.score_range)
+        asked = Request("curves", statistic, mechanism, {})
+        return CurvesRelease(replace(self._drawn, request=asked, values=drawn.table))
+
+    def _counted(self, name: str) -> Measure:
+        """Return what is read off a curve; where a class hardly shows, off the counts as they are.
+
+        A curve is mere belief there: intervals reach to what its band allows, and the value is that
+        of the counts, none below zero.
+        """
+        table = self._table
+        read = table.auc if self._as_drawn.mechanism.metric == "auc" else table.average_precision
+        value = read.value if table.roc.is_fitted else self._of_counts(table)
+
+        def noise(level: float) -> Interval:
+            low, high = read.noise_interval(level)
+            return min(low, value), max(high, value)
+
+        def population(level: float) -> Interval:
+            (low, high), (least, most) = read.interval(level), noise(level)
+            return min(low, least), max(high, most)
+
+        return self._measure(name, value, noise, population, float)
+
+    def _of_counts(self, table: "CurvesRelease") -> float:
+        negatives, positives = (
+            np.maximum(np.asarray(counts, dtype=float), 0.0)
+            for counts in (table.table.negatives, table.table.positives)
+        )
+        n, m = float(positives.sum()), float(negatives.sum())
+        if n == 0 or m == 0:
+            return 0.5
+        if self._as_drawn.mechanism.metric == "auc":
+            return float(positives @ (np.cumsum(negatives) - negatives / 2)) / (n * m)
+        hits, alarms = np.cumsum(positives[::-1]), np.cumsum(negatives[::-1])
+        return float(positives[::-1] @ (hits / np.maximum(hits + alarms, 1e-9))) / n
 
     def informed(self, beside: Mapping[str, Release]) -> Self:
         """Return the same release, with intervals that use class counts released beside it."""
         counts = [look for release in beside.values() for look in release.class_counts()]
+        if self.is_counted:
+            return self
         informed = copy.copy(self)
         informed._others = (*self._others, *counts)
         for name in ("_known", "measures"):  # without the counts
@@ -255,9 +321,10 @@ class RankingRelease(Release):
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        draw = self._draw
-        name = ranking_metric(draw.mechanism.metric).words
-        known = self._given_shown
+        name = ranking_metric(self._as_drawn.mechanism.metric).words
+        if self.is_counted:
+            return {name: self._counted(name)}
+        draw, known = self._draw, self._given_shown
 
         def noise(level: float) -> Interval:
             return noise_interval(draw, level=level, known=known)
@@ -289,6 +356,8 @@ class RankingRelease(Release):
         return is_noise_within(self._draw, MOST_NOISE / 2, known=known)
 
     def surprise(self, name: str, value: float) -> float:
+        if self.is_counted:
+            return self.measures[name].surprise(value)
         return two_sided_p_value(self._draw, null=value, known=self._given_shown)
 
     def _measure(self, name: str, value: float, noise: Any, population: Any, share: Any) -> Measure:
@@ -299,12 +368,15 @@ class RankingRelease(Release):
             noise_interval=noise,
             interval=population,
             share=share,
-            reach=lambda level: noise_reach(self._draw, level=level, known=self._known),
+            reach=None if self.is_counted else self._reach,
         )
+
+    def _reach(self, level: float) -> float:
+        return noise_reach(self._draw, level=level, known=self._known)
 
     def _noisy(self) -> dict[str, Any]:
         beside = {n: answer.tolist() for n, answer in self._answers.items() if n != "value"}
-        return {**self._draw.as_dict(), **beside}
+        return {**self._as_drawn.as_dict(), **beside}
 
     @property
     def on_grid(self) -> bool:
@@ -337,7 +409,7 @@ class AucRelease(RankingRelease):
 
 
 class CompareRelease(RankingRelease):
-    """The second model's AUC minus the first one's, on the same rows."""
+    """The second model's AUC or average precision minus the first one's, on the same rows."""
 
     _names: Mapping[str, str] = MappingProxyType({})
 
@@ -345,6 +417,10 @@ class CompareRelease(RankingRelease):
         other = copy.copy(self)
         other._names = names
         return other
+
+    @property
+    def _word(self) -> str:
+        return ranking_metric(str(self._drawn.request.parameters.get("measure", "auc"))).words
 
     def finding(self, level: float = 0.95) -> str:
         """Return which model ranks better, as far as the interval tells."""
@@ -363,7 +439,9 @@ class CompareRelease(RankingRelease):
         from heldout.drawing.pictures import interval_plot
 
         name = visible(f"{self.rival} minus {self.score}")
-        drawn = interval_plot({name: self.headline}, level=level, title="Difference in AUC", mark=0)
+        drawn = interval_plot(
+            {name: self.headline}, level=level, title=f"Difference in {self._word}", mark=0
+        )
         equal = "Upright line: no difference; to its right the model named first ranks better."
         return [replace(drawn, caption=f"{equal} {drawn.caption}")]
 
@@ -375,7 +453,7 @@ class CompareRelease(RankingRelease):
             low, high = interval
             return (2 * low - 1, 2 * high - 1)
 
-        name = visible(f"AUC of {self.rival} minus AUC of {self.score}")
+        name = visible(f"{self._word} of {self.rival} minus {self._word} of {self.score}")
         return {
             name: self._measure(
                 name,
@@ -498,9 +576,14 @@ class RankingStages:
     delta: Fraction | None = None
     alone: bool = False
     """Whether the value is bought without the others, however many rows there are."""
+    counts: tuple[int, ...] | None = None
+    """Grid points of declared scores, if counts by score may be drawn where a class is small; None:
+    the value is drawn whatever the classes are."""
     grows: bool = True
     """Whether what is spent beside the value grows from nothing. By older rules it began at once,
     so that more rows or more epsilon could make the value's noise larger."""
+    compared_grows: bool = True
+    """The same where two models are compared."""
 
     @cached_property
     def worthwhile(self) -> bool:
@@ -520,10 +603,9 @@ class RankingStages:
 
         From where they are first worth it the value keeps the epsilon that it had there and a fifth
         of what is more, and they get the rest: so its noise never grows with rows or epsilon. (The
-        fifth is for average precision, which moves by ln(n)/n and not by 1/n.) Two models cannot
-        be compared without them, and they have their shares at once.
+        fifth is for average precision, which moves by ln(n)/n and not by 1/n.)
         """
-        if not self.grows or self.kind.compares:
+        if not (self.compared_grows if self.kind.compares else self.grows):
             return Fraction(1)
         begun = max(self.kind.least_visible / self.visible, LEAST_EPSILON / self.epsilon)
         more = Fraction(4, 5) * (1 - begun)
@@ -558,9 +640,20 @@ class RankingStages:
         return (model == "rival" and self.rival_range) or self.score_range
 
     @cached_property
-    def value(self) -> RankingMechanism:
+    def value(self) -> RankingMechanism | ValueOrCounts:
         """The noise of the value, with what tables and moments leave of epsilon."""
         spent = self._whole_share * self.grown if self.worthwhile else Fraction(0)
+        if self.counts is not None:
+            return ValueOrCounts(
+                metric=self.metric,
+                epsilon=self.epsilon * (1 - spent),
+                protection=self.protection,
+                points=ScoreTable(score_range=self.score_range).points,
+                rows=self.rows,
+                smaller_class=self.smaller_class,
+                score_range=self.score_range,
+                values=self.counts,
+            )
         return RankingMechanism(
             metric=self.metric,
             epsilon=self.epsilon * (1 - spent),
@@ -621,6 +714,17 @@ class RankingStages:
             view=view,
         )
 
+    def _usual_scale(self, n: float, m: float) -> float:
+        """Return the scale of the noise of a variance, where two models rank as most do."""
+        assert self.moments is not None
+        area = USUAL_AREA
+        spreads = area / (2 - area) - area**2, 2 * area**2 / (1 + area) - area**2
+        bound = FURTHEST * max(
+            math.sqrt(2 * spread) / count for spread, count in zip(spreads, (n, m), strict=True)
+        )
+        usual = Influence(cuts=(), negatives=(), positives=(), counts=(m, n), bound=bound)
+        return usual.variance((0, 0, 0), scale=float(self.moments.scale))[1]
+
     # --- what the answers say ------------------------------------------------------------------
 
     def curves(self, answers: Answers) -> list[Curve]:
@@ -642,9 +746,10 @@ class RankingStages:
         """
         if len(answers) == 1:
             m, n = counts_of(answers["value"])
-            usual = USUAL_AGREEMENT * 2 * area_variance(USUAL_AREA, n, m) / 4
-            compared = usual / difference_variance(0.5, n, m) if self.kind.compares else 1.0
-            return Scatter.around(compared, spread=0)
+            if not self.kind.compares:
+                return Scatter.around(1.0, spread=0)
+            apart = 2 * area_variance(USUAL_AREA, n, m)
+            return self._compared(USUAL_AGREEMENT * apart, self._usual_scale(n, m), apart, n, m)
         # Tables that had little epsilon place rows badly: what they say counts for less.
         grown = float(self.grown)
         curves = self.curves(answers)
@@ -662,14 +767,26 @@ class RankingStages:
             more = MISPLACED * (1 / grown - 1)
             return Scatter.seen(variance / assumed, scale=scale / assumed + more, prior=prior)
         apart = sum(area_variance(curve.area, n, m) for curve in curves)
+        return self._compared(variance, scale, apart, n, m)
+
+    def _compared(self, variance: float, scale: float, apart: float, n: float, m: float) -> Scatter:
+        """Return what a noisy variance of the difference says, beside that of areas `apart`."""
         prior = Scatter(_ROOTS**2, np.full(_ROOTS.size, 1 / _ROOTS.size))
-        seen = Scatter.seen(variance / apart, scale=scale / apart, prior=prior)
+        more = MISPLACED * (1 / float(self.grown) - 1)
+        seen = Scatter.seen(variance / apart, scale=scale / apart + more, prior=prior)
         # What is assumed is the variance of half the difference.
         return Scatter(seen.ratios * apart / 4 / difference_variance(0.5, n, m), seen.weights)
 
 
-def counts_of(draw: RankingDraw) -> tuple[float, float]:
+def counts_of(draw: RankingDraw | ValueOrTable) -> tuple[float, float]:
     """About how many negatives and positives there are, by the counts beside the value."""
+    if isinstance(draw, ValueOrTable):
+        if draw.value is not None:
+            return counts_of(draw.value)
+        assert draw.table is not None
+        sums = (float(np.sum(part)) for part in (draw.table.negatives, draw.table.positives))
+        m, n = (max(total, 1.0) for total in sums)
+        return m, n
     known = belief(draw)
     assert known is not None, "the default method looks at the counts"
     return 1 / known.per_negative, 1 / known.per_positive

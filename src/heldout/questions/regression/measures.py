@@ -24,13 +24,14 @@ class MomentRatio(Ratio):
     """The mean of a number g in [0, 1] of each row, and a bound on the mean of its square.
 
     `square` are the weights of g^2 in the parts, where it was summed too; otherwise g^2 <= most g
-    is all that is known, `most` the largest g. Where it is known from elsewhere, `around` is the
-    mean of (g - 1/2)^2.
+    is all that is known, `most` the largest g. Where it is known from elsewhere, `mean_square` is
+    the mean of g^2, or `around` that of (g - 1/2)^2.
     """
 
     square: Floats | None = None
     most: float = 1.0
     around: float | None = None
+    mean_square: float | None = None
 
     @property
     def noise_deviation(self) -> float:
@@ -55,6 +56,8 @@ class MomentRatio(Ratio):
         largest = min(self._square_sum / rows, self.most * r)
         if self.around is not None:
             largest = min(self.around + r - 0.25, largest)
+        if self.mean_square is not None:
+            largest = min(self.mean_square, largest)
         return rows * counts.unit * max(largest - r * r, 0.0)
 
 
@@ -73,7 +76,7 @@ def noisy_parts(noisy: Any, *, scale: float, unit: float, rows: int | None) -> N
 
 
 MEAN_RESIDUAL: Final = "mean residual"
-SUMS: Final = ("errors", "residuals", "centre", "outcome")
+SUMS: Final = ("errors", "spread", "residuals", "centre", "outcome")
 _SHARES: Final = np.linspace(0.0, 2.0, 2001)
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -133,19 +136,41 @@ class RegressionMetrics(Release):
         )
 
     @cached_property
+    def _alone(self) -> MomentRatio:
+        """Return the mean of the one power of the errors that was summed."""
+        return replace(self._ratio("errors", (1, 0)), mean_square=self._upper(self._spread))
+
+    @cached_property
+    def _spread(self) -> MomentRatio:
+        return self._ratio("spread", (1, 0))
+
+    def _upper(self, ratio: MomentRatio) -> float:
+        return float(_interval(ratio, USUAL, True)[1])
+
+    @cached_property
     def _absolute(self) -> MomentRatio:
+        if self._plan.error_power == 2:
+            raise ArgumentError("mae must be among measures= when they are asked for.")
+        if self._plan.error_power == 1:
+            return self._alone
         if self._plan.error_powers == 2:
             return self._ratio("errors", (1, 1, 0), square=(1, 0, 0))
         return self._ratio("errors", (1, 1, 1, 0), square=(1, 1, 0, 0))
 
     @cached_property
     def _squared(self) -> MomentRatio:
+        if self._plan.error_power == 1:
+            raise ArgumentError("rmse must be among measures= when they are asked for.")
+        if self._plan.error_power == 2:
+            return self._alone
         if self._plan.error_powers == 2:
             return self._ratio("errors", (1, 0, 0))
         return self._ratio("errors", (1, 1, 0, 0), square=(1, 0, 0, 0))
 
     @cached_property
     def _fourth(self) -> MomentRatio:
+        if self._plan.error_power == 2:
+            return self._spread
         return self._ratio("errors", (1, 0, 0, 0))
 
     @cached_property
@@ -153,17 +178,29 @@ class RegressionMetrics(Release):
         """Return the mean of the residuals, 0 at the lower bound and 1 at the upper."""
         if "residuals" not in self._plan.shares:
             raise ArgumentError("mean_residual is released by group; a residual plot has it too.")
-        squares = float(_interval(self._squared, USUAL, True)[1])
+        squares = self._upper(self._spread if self._plan.error_power == 1 else self._squared)
         return replace(self._ratio("residuals", (1, 0)), around=squares / 4)
+
+    @property
+    def _no_rows(self) -> bool:
+        return (self._absolute if self._has_mae else self._squared).of_nothing
+
+    @property
+    def _has_mae(self) -> bool:
+        return self._plan.error_power != 2
+
+    @property
+    def _has_rmse(self) -> bool:
+        return self._plan.error_power != 1
 
     def surprise(self, name: str, value: float) -> float:
         """Of errors that are clipped at the bound; of the rest by the width of the interval."""
         share = value / self.residual_bound
         if name == MEAN_RESIDUAL:
             return float(self._middle.p_value((share + 1) / 2))
-        if name == self.mae.name:
+        if self._has_mae and name == self.mae.name:
             return float(self._absolute.p_value(share))
-        if name == self.rmse.name:
+        if self._has_rmse and name == self.rmse.name:
             return float(self._squared.p_value(share * share))
         return self.measures[name].surprise(value)
 
@@ -174,11 +211,23 @@ class RegressionMetrics(Release):
         """
         if self._plan.residual is not None:
             return 0.0
-        if self._plan.error_powers == 2:
+        if self._plan.error_power == 1 or self._plan.error_powers == 2:
             return factors[1] * self.clipped.interval(level)[1]
         fourth = float(_interval(self._fourth, level, True)[1])
         clipped = min(self.clipped.value, fourth)
         return max(factors[0] * fourth, factors[1] * clipped)
+
+    @cached_property
+    def _usually_beyond(self) -> float:
+        """Return the same of squared errors by the noisy numbers as they are, for R squared.
+
+        Its interval is widened besides (`SEARCHED`); with their upper limits it would say nothing.
+        """
+        if self._plan.residual is not None:
+            return 0.0
+        alone = self._plan.error_power == 2 or self._plan.error_powers > 2
+        fourth = self._fourth.value if alone else self.clipped.value
+        return max(SQUARED_BEYOND[0] * fourth, SQUARED_BEYOND[1] * min(self.clipped.value, fourth))
 
     def _measure(
         self, name: str, value: float, interval: Callable[[float, bool], Any], **more: Any
@@ -232,7 +281,8 @@ class RegressionMetrics(Release):
 
         # No mean lies further from 0 than the mean distance: searched bounds may be far wider.
         searched = self._plan.residual is None
-        most = min(bound, max(self.mae.noise_interval()[1], 1e-300)) if searched else bound
+        distance = self.mae if self._has_mae else self.rmse
+        most = min(bound, max(distance.noise_interval()[1], 1e-300)) if searched else bound
         return self._residual(MEAN_RESIDUAL, bound * (2 * ratio.value - 1), interval, most)
 
     def _residual(
@@ -266,9 +316,12 @@ class RegressionMetrics(Release):
                 halves.append(max(high - ratio.value, ratio.value - low))
             stray = math.hypot(halves[1], single_quantile(level) * math.sqrt(5) * off)
             # Fieller: the shares left unexplained that both errors together can explain.
-            distance = np.abs(unit * self._squared.value - _SHARES * variance)
+            distance = unit * self._squared.value - _SHARES * variance
             reached = np.hypot(unit * halves[0], _SHARES * stray)
-            shares = _SHARES[distance <= (1 if self._declared else SEARCHED) * reached]
+            reached *= 1 if self._declared else SEARCHED
+            # What a searched bound clips may add to the errors, and never takes from them.
+            beyond = unit * self._usually_beyond
+            shares = _SHARES[(distance <= reached) & (-distance <= reached + beyond)]
             return 1 - float(shares.max(initial=0.0)), 1 - float(shares.min(initial=2.0))
 
         # Of a noisy divisor v with deviation d, v/(v^2 + d^2) has less bias than 1/v.
@@ -308,7 +361,7 @@ class RegressionMetrics(Release):
         noise = float(deviation[0] + deviation[-1])
 
         def interval(level: float, noise_only: bool) -> Interval:
-            if self._absolute.of_nothing:
+            if self._no_rows:
                 return 0.0, 1.0
             reach = single_quantile(level)
             share = min(max(outside / self.rows, 0.0), 1.0)
@@ -337,7 +390,7 @@ class RegressionMetrics(Release):
         rising = _rising(distance, deviation)
 
         def interval(level: float, noise_only: bool) -> Interval:
-            if self._absolute.of_nothing:
+            if self._no_rows:
                 return float(edges[0]), float(edges[-1])
             sampling = 0.0 if noise_only else self.rows * q * (1 - q)
             reach = single_quantile(level) * np.sqrt(deviation**2 + sampling)
@@ -376,7 +429,8 @@ class RegressionMetrics(Release):
 
     @property
     def measures(self) -> dict[str, Measure]:
-        measures = [self.mae, self.rmse]
+        measures = [self.mae] if self._has_mae else []
+        measures += [self.rmse] if self._has_rmse else []
         if "residuals" in self._plan.shares:
             measures.append(self.mean_residual)
         if self.observed_bounds is not None:

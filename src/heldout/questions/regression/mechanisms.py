@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.arrays import Floats, Ints
-from heldout.data.sql import Columns, double
+from heldout.data.sql import Columns, count_passed, double
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Answers, Booked, Step
 from heldout.kernel.events import Event
@@ -498,7 +498,7 @@ class Axis:
     def place(self) -> str:
         """Return how many edges lie at or below the row's number: 0 below all, cells + 1 beyond."""
         number = f"abs({self.column})" if self.absolute else self.column
-        return " + ".join(f"CAST({number} >= {double(edge)} AS INTEGER)" for edge in self.edges)
+        return count_passed(number, self.edges)
 
 
 @dataclass(frozen=True)
@@ -613,6 +613,7 @@ class RowCount(Statistic[Ints]):
 
 
 LADDERS = {1: 8, 2: 9, 3: 11}  # powers -> eighths of the resolution that a replacement moves
+NAMES = {1: "once", 2: "squared", 4: "fourth"}  # a power of t -> the column of its sum
 
 
 @dataclass(frozen=True)
@@ -625,7 +626,8 @@ class PowerSums(Statistic[Ints]):
     divided into the parts t^4, t^2 - t^4, t - t^2 and 1 - t, none of them below zero. The vector
     holds the sum of each part, in this order (without t^4 for two `powers`, t and 1 - t for one),
     times `resolution`; the last part, without which a row is not whole, is left out where the row
-    count is public. One row moves all of it no further than one sum alone. With more than one group
+    count is public. One row moves all of it no further than one sum alone. One power may be another
+    than t: `power` 2 sums t^2 and 1 - t^2, 4 sums t^4 and 1 - t^4. With more than one group
     there are such sums for each, one after the other, and a row is in those of its own `member`.
 
     Claim:       L1 sensitivity `resolution` a row that leaves or arrives; 1, 9/8 or 11/8 of it
@@ -635,7 +637,7 @@ class PowerSums(Statistic[Ints]):
     Numerics:    exact integers. t is rounded to a whole number of steps in doubles, a function of
                  the row alone in [0, resolution]; powers are rounded up from there, exactly.
     Refuses:     bounds that are not finite and increasing; a centre beyond them; other than one to
-                 three powers; groups without the last part.
+                 three powers; a `power` besides others; groups without the last part.
     Reference:   Dwork, McSherry, Nissim and Smith 2006, section 3.2; the division is ours.
     Cost:        one scan, O(1) memory.
 
@@ -655,6 +657,8 @@ class PowerSums(Statistic[Ints]):
     powers: int = 2
     resolution: int = 2**20
     groups: int = 1
+    power: int = 1
+    """Of t, where one power is summed: 1, 2 or 4."""
     claim = "power-sums"
 
     def __post_init__(self) -> None:
@@ -664,6 +668,8 @@ class PowerSums(Statistic[Ints]):
         check_resolution(self.resolution)
         if self.powers not in LADDERS:
             raise ArgumentError(f"powers must be 1, 2 or 3, got {self.powers}.")
+        if self.power not in NAMES or (self.power > 1 and self.powers > 1):
+            raise ArgumentError(f"power must be 1, or 2 or 4 alone, got {self.power}.")
         inside = all(low <= centre <= high for centre in self.centres)
         fits = len(self.centres) in (1, self.groups)
         if not ((inside and fits) if self.absolute else self.centres == (0.0,)):
@@ -705,12 +711,13 @@ class PowerSums(Statistic[Ints]):
             f"  FROM (SELECT {own}{once} AS once FROM evaluated) AS lattice"
         )
         chosen = ["count(*) AS n", f"{_whole('once')} AS once", f"{_whole('squared')} AS squared"]
-        if self.powers == 3:
+        if self.powers == 3 or self.power == 4:
             chosen.append(f"{_whole(f'ceil(squared * squared / {steps})')} AS fourth")
         return f"SELECT\n  {own}" + ",\n  ".join(chosen) + f"\nFROM (\n  {rows}\n) AS powers{by}"
 
     def read(self, columns: Columns) -> Ints:
-        names = ("n", "once", "squared", "fourth")[: self.powers + 1]
+        ladder = tuple(NAMES.values())[: self.powers] if self.powers > 1 else (NAMES[self.power],)
+        names = ("n", *ladder)
         if self.groups > 1:
             member = (columns["member"], self.groups)
             n, *sums = (tally(np.ma.filled(columns[name], 0), member)[:-1] for name in names)
@@ -730,9 +737,10 @@ class PowerSums(Statistic[Ints]):
     @classmethod
     def examples(cls, protection: Protection) -> list[Statistic[Any]]:
         rest = not protection.row_count_is_public
+        summed = [(powers, 1) for powers in LADDERS] + [(1, 2), (1, 4)]
         return [
-            cls(column="score", bounds=(0.0, 1.0), powers=powers, with_rest=rest)
-            for powers in LADDERS
+            cls(column="score", bounds=(0.0, 1.0), powers=powers, power=power, with_rest=rest)
+            for powers, power in summed
         ]
 
 

@@ -285,7 +285,7 @@ def densities(plots: "PlotsByGroup") -> Figure:
         side_by_side(panels, across=ACROSS, title="Residual plots by group", says=says),
         "Where the rows of each group lie, after noise, on the same axes: the stronger the colour, "
         "the more of the group’s own rows a cell holds. A good fit is an even ribbon around the "
-        "dashed line." + (" Grey: drowned in noise at this price." if plots.drowned else ""),
+        "dashed line." + (" Grey: no information at this price." if plots.drowned else ""),
     )
 
 

@@ -45,6 +45,7 @@ from heldout.questions.regression.tuned import (
     PREDICTED_SLACK,
     RESIDUAL_PART,
     RESIDUAL_SLACK,
+    SPREAD_PART,
     THRIFT,
     WIDER,
 )
@@ -433,6 +434,8 @@ class MetricsPlan(ResidualsPlan):
     """Whether R squared is wanted, which needs the spread of the outcome."""
     wanted: tuple[str, ...] | None = None
     """Which measures share the price; None: all of them."""
+    rules: int = 2
+    """By older rules MAE and RMSE were always released together."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -462,6 +465,10 @@ class MetricsPlan(ResidualsPlan):
                 wanted["quantiles"] = Fraction(sum(wanted.values()), 19)
         if self.groups > 1:
             wanted = {**wanted, "residuals": wanted["errors"] // 2}
+        if self.error_power is not None:
+            errors = wanted.pop("errors")
+            own = {"errors": errors * (1 - SPREAD_PART), "spread": errors * SPREAD_PART}
+            wanted = {**own, **wanted}
         whole = sum(wanted.values())
         return {**shares, **{name: left * part / whole for name, part in wanted.items()}}
 
@@ -470,8 +477,22 @@ class MetricsPlan(ResidualsPlan):
         return self.wanted is None or "quantiles" in self.wanted
 
     @property
+    def error_power(self) -> int | None:
+        """Return the one power of the errors that is averaged; None if MAE and RMSE both are.
+
+        One sum moves less than several, and what is averaged has it alone. Another sum, of its
+        squares, says how it varies from sample to sample.
+        """
+        if self.wanted is None or self.rules < 2:
+            return None
+        sizes, squares = "mae" in self.wanted, not {"rmse", "r_squared"}.isdisjoint(self.wanted)
+        if sizes == squares:
+            return None
+        return 1 if sizes else 2
+
+    @property
     def error_powers(self) -> int:
-        """Return how many powers of the errors are summed.
+        """Return how many powers of the errors are summed, where both MAE and RMSE are wanted.
 
         The highest says how RMSE varies from sample to sample. Where noise is the larger error and
         only some measures are wanted, the price is better spent on the others.
@@ -524,7 +545,17 @@ class MetricsPlan(ResidualsPlan):
 
     def errors_statistic(self, answers: Answers) -> PowerSums:
         bound = self.residual_bound(answers)
+        if self.error_power is not None:
+            return self._one_sum(answers, self.error_power)
         return self._sums("residual", (-bound, bound), self.error_powers, absolute=True)
+
+    def spread_statistic(self, answers: Answers) -> PowerSums:
+        assert self.error_power is not None
+        return self._one_sum(answers, 2 * self.error_power)
+
+    def _one_sum(self, answers: Answers, power: int) -> PowerSums:
+        bound = self.residual_bound(answers)
+        return self._sums("residual", (-bound, bound), 1, absolute=True, power=power)
 
     def residuals_statistic(self, answers: Answers) -> PowerSums:
         bound = self.residual_bound(answers)
@@ -591,7 +622,8 @@ class MetricsPlan(ResidualsPlan):
                 name: Booked(self.quantiles_mechanism(MANY_CELLS + 2).event(), self._quantiles_step)
             }
         build, powers = {
-            "errors": (self.errors_statistic, self.error_powers),
+            "errors": (self.errors_statistic, 1 if self.error_power else self.error_powers),
+            "spread": (self.spread_statistic, 1),
             "residuals": (self.residuals_statistic, 1),
             "centre": (self.centre_statistic, 1),
             "outcome": (self.outcome_statistic, 2),

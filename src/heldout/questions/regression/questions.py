@@ -262,12 +262,17 @@ class RegressionMetrics(_OfResiduals[MetricsRelease, MetricsByGroup]):
     """
 
     kind = "regression-metrics"
+    rules = 2
+    """Since 2, the only one of MAE and RMSE that is asked for has the price of both."""
+    known_rules = (1, 2)
     replayed = (
         {},
         {"by": "g"},
         {"bounds": {"residual": 2, "observed": [-2, 2]}},
         {"r_squared": False},
         {"measures": ["rmse", "r_squared"], "bounds": {"residual": 2, "observed": [-2, 2]}},
+        {"measures": ["mae", "quantiles"], "bounds": {"residual": 2}},
+        {"measures": ["rmse"], "by": "g"},
     )
     grouped = MetricsByGroup
     lower_is_better = True
@@ -326,6 +331,7 @@ class RegressionMetrics(_OfResiduals[MetricsRelease, MetricsByGroup]):
             observed=self.bounds.get("observed"),
             outcome=self.r_squared if self.measures is None else "r_squared" in self.measures,
             wanted=self.measures,
+            rules=self.rules,
         )
 
     def read(self, drawn: Drawn) -> MetricsRelease:
@@ -420,4 +426,5 @@ declare_rows(
     FittedRows,
     {"o": _NUMBER, "e": _NUMBER, "g": GROUP},
     partial(RegressionTable, observed="o", predicted="e", groups=GROUPS, name="made up"),
+    outcome=("o",),
 )

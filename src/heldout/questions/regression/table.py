@@ -398,7 +398,7 @@ def _counted(
 def _points(predicted: Floats, residuals: Floats) -> tuple[Floats, Floats]:
     both = [np.asarray(values, dtype=np.float64).ravel() for values in (predicted, residuals)]
     if both[0].size != both[1].size:
-        raise ArgumentError("predicted and residuals must be equally long. Pass one of each a row.")
+        raise ArgumentError("predicted and residuals must be equally long. Pass both for each row.")
     if not all(np.isfinite(values).all() for values in both):
         raise ArgumentError("predicted and residuals must be finite. Drop what is not.")
     return both[0], both[1]

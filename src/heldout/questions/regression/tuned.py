@@ -43,6 +43,10 @@ FEW_VISIBLE: Final = 2000
 """Rows times epsilon: with fewer, and if only some measures are wanted, the fourth powers of errors
 are not summed. Chosen 2026-11-18 by arithmetic: with a bound of five deviations the noise of a mean
 square is then larger than its sampling error; measured by accuracy."""
+SPREAD_PART: Final = Fraction(1, 11)
+"""Of the errors' price, for the squares of what is averaged where either MAE or RMSE is wanted and
+not both: the mean then has 1.1 of the noise that all of the price would give it. Set 2026-11-18 by
+that; measured by accuracy."""
 WIDER: Final = 2
 """Bounds are so many times wider than where the search stops: it leaves a few per cent of the rows
 outside. Since 2026-11-16; measured by accuracy."""

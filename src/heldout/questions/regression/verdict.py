@@ -379,7 +379,7 @@ class Verdict:
         if answers == {"no verdict"}:
             return _NO_VERDICT[:1].upper() + _NO_VERDICT[1:] + "."
         if answers == {"too noisy"}:
-            return "Too noisy to tell: no score can be told from chance at this epsilon."
+            return "Too noisy to tell: no score differs clearly from chance at this epsilon."
         if answers == {"too coarse"}:
             return "Too coarse to tell: nearly all rows lie in a few cells. Declare bounds."
         if answers == {"not seen"}:

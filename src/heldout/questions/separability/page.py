@@ -81,7 +81,7 @@ def probability_figure(dive: DeepDive) -> Figure:
     return Figure(
         chart.svg(says=f"By side; privatized rows have {mean:.2g} on average."),
         f"How true each row looks. Privatized rows should look like true ones; on average they "
-        f"get {mean:.2g}, where 0.5 is what cannot be told apart.",
+        f"get {mean:.2g}, where 0.5 means that they cannot be distinguished.",
     )
 
 

@@ -234,8 +234,8 @@ class Separability:
         if self.value < 0.1:
             return f"The privatized data is hard to tell from the truth.{self.blind}"
         if self.value < 0.4:
-            return "The privatized data is partly told from the truth."
-        return "The privatized data is easily told from the truth."
+            return "The privatized data can partly be distinguished from the truth."
+        return "The privatized data can easily be distinguished from the truth."
 
     @property
     def blind(self) -> str:

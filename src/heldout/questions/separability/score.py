@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.arguments import Whole
+from heldout.arrays import one_thread
 from heldout.data.engine import open_table
 from heldout.data.table import Custody
 from heldout.data.two_tables import (
@@ -202,14 +203,6 @@ def chosen_rows(table: Table, places: NDArray[np.intp]) -> Table:
         return {name: values[places] for name, values in columns.items()}
 
     return Table(pick(table.numbers), pick(table.texts), pick(table.groups), rows=len(places))
-
-
-def one_thread() -> AbstractContextManager[object]:
-    """Use one thread for many small fits: on a busy machine threads of one product wait."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    limits: AbstractContextManager[object] = threadpool_limits(limits=1)
-    return limits
 
 
 @contextmanager

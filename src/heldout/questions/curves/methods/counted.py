@@ -7,14 +7,16 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.loss import Rational
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods import heldout
+from heldout.questions.curves.methods import heldout, labels
 from heldout.questions.curves.methods.heldout import HeldoutCurves, TableWithArea
+from heldout.questions.curves.methods.labels import LabelCurves
 
 __all__ = ["CountedCurves", "build"]
 
@@ -116,8 +118,25 @@ def build(
     named_share: Rational | None = None,
     heap_share: Rational | None = None,
     values: tuple[int, ...] = (),
-) -> HeldoutCurves | CountedCurves:
-    """The default method: for a public or guessed number of rows, or for one that it finds out."""
+) -> HeldoutCurves | CountedCurves | LabelCurves:
+    """The default method: for a public or guessed number of rows, or for one that it finds out.
+
+    Where only outcomes are secret it is another one, and its bins are free.
+    """
+    if protection.only_labels:
+        if heap_share is not None or rows is None:
+            raise ArgumentError("heap_share must be left out: heaps are public under 'label'.")
+        return labels.build(
+            epsilon=epsilon,
+            protection=protection,
+            points=points,
+            rows=rows,
+            levels=levels,
+            area_share=area_share,
+            named=named,
+            named_share=named_share,
+            values=values,
+        )
     if rows is None and expected_rows is None and levels is None:
         return CountedCurves(
             epsilon=epsilon,

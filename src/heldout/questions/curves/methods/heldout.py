@@ -28,6 +28,7 @@ __all__ = [
     "HeldoutCurves",
     "NamedCounts",
     "Placements",
+    "RankSum",
     "TableWithArea",
     "build",
     "worse_than_chance",
@@ -139,6 +140,18 @@ class AreaBySum:
 
     def as_dict(self) -> dict[str, Any]:
         return {"unclamped": self.value, "scale": self.scale}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RankSum:
+    """A noisy sum, over the positives, of twice their rank counted from the middle."""
+
+    noisy: int
+    noise_scale: Fraction
+    """Discrete Laplace."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"rank_sum": self.noisy, "scale": str(self.noise_scale)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,6 +290,8 @@ class NamedCounts:
     """Shape (2, edges + 1): of the negatives, of the positives."""
     scale: Fraction
     """Independent discrete Laplace of this scale in each."""
+    tied: bool = False
+    """Whether the noises of both classes are each other's opposites: totals are public."""
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -284,6 +299,7 @@ class NamedCounts:
             "negatives": self.counts[0].tolist(),
             "positives": self.counts[1].tolist(),
             "scale": str(self.scale),
+            **({"tied": True} if self.tied else {}),
         }
 
 
@@ -291,7 +307,7 @@ class NamedCounts:
 class TableWithArea(NoisyTable):
     """A noisy table, and beside it what else was released of the same rows."""
 
-    area: RankingDraw | AreaBySum | None
+    area: RankingDraw | AreaBySum | RankSum | None
     """Of the ROC curve; None if no share of epsilon buys it. In a report, and in older
     releases, it is a draw of its own."""
     named: NamedCounts | None = None
@@ -303,6 +319,13 @@ class TableWithArea(NoisyTable):
     """Grid points: of each bin between cuts the cell that was drawn as its most crowded one."""
     values: Ints | None = None
     """Grid points of declared scores, if any are: a bin's rows are then all at one of them."""
+    parts: Ints | None = None
+    """Where only outcomes are secret: edges of smaller bins, whose rows are public."""
+    part_rows: Ints | None = None
+    """Without noise, of both classes together."""
+    tied_scales: Floats | None = None
+    """The scale of each bin's noise, which adds to the positives what it takes from the negatives;
+    `noise` has what independent noises would need to be as wide, whatever is read off them."""
 
     @property
     def beside(self) -> tuple[NamedCounts, ...]:
@@ -313,7 +336,13 @@ class TableWithArea(NoisyTable):
         more = {"named": self.named, "first": self.first}
         beside = {name: part.as_dict() for name, part in more.items() if part is not None}
         area = None if self.area is None else self.area.as_dict()
-        places = {"cuts": self.cuts, "heaps": self.heaps, "values": self.values}
+        places = {
+            "cuts": self.cuts,
+            "heaps": self.heaps,
+            "values": self.values,
+            "parts": self.parts,
+            "part_rows": self.part_rows,
+        }
         chosen = {name: points.tolist() for name, points in places.items() if points is not None}
         return {**super().as_dict(), "area": area, **beside, **chosen}
 

@@ -1,0 +1,161 @@
+"""A ranking with noise of its own, or counts by score where a class is small."""
+
+import itertools
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import heldout as ho
+from heldout import questions as q
+from heldout.errors import ArgumentError
+from heldout.kernel import Budget, Protection, price
+from heldout.kernel.accountant import charge, smaller
+from heldout.kernel.events import Event
+from heldout.kernel.ranking.mechanism import RankingStatistic
+from heldout.kernel.ranking.statistic import RankingAndTable
+from heldout.kernel.statistic import Sealed
+from heldout.questions.answers import Answered
+from heldout.questions.ranking.value_or_counts import FIRST_SHARE, SECOND_SHARE, ValueOrCounts
+
+PROTECTIONS = (
+    Protection(neighbours="replace-one"),
+    Protection(neighbours="add-remove"),
+    Protection(neighbours="replace-one", unit=True, rows_per_unit=3),
+    Protection(neighbours="add-remove", unit=True, rows_per_unit=3),
+    Protection(neighbours="label"),
+    Protection(neighbours="label", unit=True, rows_per_unit=3),
+)
+SIZES = (-200, 0, 1, 30, 100, 250, 1500, 10**9)
+
+
+def mechanism(metric: str = "auc", protection: Any = PROTECTIONS[0], **more: Any) -> ValueOrCounts:
+    rows = 4000 if protection.row_count_is_public else None
+    asked = {"epsilon": Fraction(1), "rows": rows, "points": 65537, **more}
+    return ValueOrCounts(metric=metric, protection=protection, **asked)
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
+def test_looks_have_the_noise_that_the_furthest_neighbours_need(protection: Any) -> None:
+    """Class counts of rows that leave and arrive, all of one class or of the other."""
+    furthest = 0
+    for leave, arrive in protection.changes():
+        for gone, come in itertools.product(range(leave + 1), range(arrive + 1)):
+            positives, negatives = come - gone, (arrive - come) - (leave - gone)
+            seen = (positives,) if protection.row_count_is_public else (positives, negatives)
+            furthest = max(furthest, sum(map(abs, seen)))
+    asked = mechanism(protection=protection)
+    assert asked.first_look is not None
+    assert asked.first_look.scale * FIRST_SHARE == furthest
+    assert asked.second_look.scale * SECOND_SHARE == furthest
+
+
+@pytest.mark.parametrize("metric", ["auc", "average-precision"])
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
+def test_whatever_the_looks_say_the_parts_cost_epsilon(metric: str, protection: Any) -> None:
+    made = mechanism(metric, protection)
+    budget = Budget(rho=10, delta="1/1000000")
+    booked = charge(made.event(), budget=budget)
+    assert price(made.event()).epsilon == 1
+    assert made.first_look is not None
+    branches = set()
+    for size, again in itertools.product(SIZES, repeat=2):
+        first = (size,) * made.dimension
+        second = (again,) * made.dimension if made.looks_again(first) else ()
+        looks = [made.first_look.event(), *([made.second_look.event()] if second else [])]
+        for rest in (made.ranked(first, second), made.counted(first, second)):
+            whole = Event.composed([*looks, rest.event()])
+            assert price(whole).epsilon == 1
+            assert smaller(charge(whole, budget=budget), booked) == charge(whole, budget=budget)
+        branches.add((bool(second), made.is_small(first, second)))
+    assert branches == {(True, True), (True, False), (False, False)}
+
+
+def test_a_public_guess_takes_the_place_of_the_looks() -> None:
+    few, many = mechanism(smaller_class=10), mechanism(smaller_class=1000)
+    assert few.is_small((), ())
+    assert not many.is_small((), ())
+    for made in (few, many):
+        assert made.first_look is None
+        assert price(made.event()).epsilon == 1
+
+
+def test_the_crossing_goes_by_the_noise_of_counts() -> None:
+    least = {protection: mechanism("auc", protection).least for protection in PROTECTIONS}
+    assert [*least.values()] == [22, 44, 66, 132, 22, 66]
+    assert mechanism("average-precision").least == 60
+    assert mechanism(epsilon=Fraction(1, 2)).least == 44
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
+def test_every_data_set_gives_a_value_or_a_table(protection: Any) -> None:
+    for n, m in ((0, 0), (1, 0), (0, 1), (3, 5), (2000, 2000)):
+        table = np.zeros(2 * 65537, dtype=np.int64)
+        table[100], table[65537 + 60_000] = m, n
+        content = RankingAndTable(RankingStatistic(Fraction(1, 2), n, m), table)
+        rows = n + m if protection.row_count_is_public else None
+        drawn = mechanism("auc", protection, rows=rows).sample(Sealed(content))
+        assert drawn.is_whole
+        assert (drawn.value is None) != (drawn.table is None)
+
+
+@pytest.fixture(scope="module")
+def session() -> ho.Session:
+    random = np.random.default_rng(3)
+    labels = (random.random(5000) < 0.4).astype(int)
+    scores = 1 / (1 + np.exp(-random.normal(size=5000) - labels))
+    group = np.where(np.arange(5000) < 4950, "large", "small")
+    table = {"y": labels, "p": scores, "g": group}
+    rows = ho.Dataset(
+        table, label="y", score="p", groups={"g": ["large", "small"]}, neighbours="add-remove"
+    )
+    return ho.Session(rows, budget=ho.Budget(epsilon=100))
+
+
+@pytest.mark.chance(1e-10)
+def test_small_groups_are_counted_and_large_ones_ranked(session: ho.Session) -> None:
+    """Of 20 rows noise of scale 12 makes 44 with a chance below a tenth; the large are 1,980."""
+    several = [session.auc(epsilon=1, by="g").groups for _ in range(10)]
+    assert not any(groups["large"].is_counted for groups in several)
+    assert any(groups["small"].is_counted for groups in several)
+
+
+def test_a_counted_answer_is_stored_and_read_as_it_was(session: ho.Session) -> None:
+    for question in (
+        q.Auc(epsilon=1, by="g"),
+        q.Auc(epsilon="1/100"),
+        q.AveragePrecision(epsilon=1, smaller_class=3),
+    ):
+        answered = session.answer(question)
+        content = json.loads(json.dumps(answered.as_dict()))
+        [stored], [drawn] = Answered.from_dict(content).releases, answered.releases
+        assert stored.as_dict() == drawn.as_dict()
+
+
+def test_an_answer_whose_table_does_not_go_with_its_counts_is_refused(session: ho.Session) -> None:
+    answered = session.answer(q.Auc(epsilon=1, smaller_class=3))
+    content = json.loads(json.dumps(answered.as_dict()))
+    content["values"]["ValueOrTable"]["table"] = None
+    with pytest.raises(ArgumentError, match="cannot be read"):
+        Answered.from_dict(content)
+
+
+def test_counted_intervals_hold_the_value_and_the_noise_interval(session: ho.Session) -> None:
+    for kind in (session.auc, session.average_precision):
+        for guess in (2, 20):
+            found = kind(epsilon="1/20", smaller_class=guess)
+            assert found.is_counted
+            assert found.draw is None
+            low, high = found.interval()
+            least, most = found.noise_interval()
+            assert 0 <= low <= least <= found.value <= most <= high <= 1
+            assert found.surprise(found.headline.name, found.value) > 0.5
+
+
+def test_a_quote_goes_by_what_would_be_drawn(session: ho.Session) -> None:
+    few, many = (
+        session.quote(q.Auc(epsilon=1), rows=rows).half_widths[0]["AUC"] for rows in (60, 4000)
+    )
+    assert few.noise > 5 * many.noise
