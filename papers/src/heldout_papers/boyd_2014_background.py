@@ -171,9 +171,7 @@ def summary_curves(_: Context) -> Reproduction:
          for each, curve in zip(skews, curves.values(), strict=True)], axis=0,
     )  # fmt: skip
     curves["vertical average"] = np.mean(list(curves.values()), axis=0)
-    curves["pr.summary_curve, at 0.1"] = (
-        chosen * recall / (chosen * recall + (1 - chosen) * rates)
-    )
+    curves["pr.summary_curve, at 0.1"] = chosen * recall / (chosen * recall + (1 - chosen) * rates)
     curves["achieved, at 0.1"] = least[chosen] + achieved * (1 - least[chosen])
     found = [
         {"curve": name, "recall": float(x), "precision": float(y)}
