@@ -53,7 +53,7 @@ from heldout.estimators import Search
 from heldout.kernel import Budget, Ledger
 from heldout.kernel.loss import Loss
 from heldout.kernel.neighbours import Neighbours
-from heldout.pooling.pool import hand_in
+from heldout.pooling.shares import hand_in
 from heldout.questions import Question
 from heldout.questions.answers import plain
 from heldout.questions.session import PrivateSession
