@@ -209,7 +209,7 @@ class Rule(ABC):
     option: ClassVar[str | None] = None
     """Its spelling on the command line, where the field's own name would mislead."""
     takes_file: ClassVar[bool] = False
-    """Whether nobody types it into a page: a file is sent for it, which `from_cells` reads."""
+    """True if a file is sent for it, which `from_cells` reads, instead of typing it into a page."""
 
     @abstractmethod
     def __call__(self, value: Any, name: str) -> object:

@@ -72,7 +72,7 @@ class Replay:
 
     cells: dict[Place, Cell] = field(default_factory=dict)
     sources: dict[Line, str] = field(default_factory=dict)
-    """What each line was replayed on, where that may not be what there is now."""
+    """The sources that each line was replayed on, which may be older than those of today."""
     older: dict[Place, Cell] = field(default_factory=dict)
     """Cells that were replayed on other sources, and not again since."""
     refused: int = 0
