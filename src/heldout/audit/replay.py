@@ -73,6 +73,8 @@ MIXED: Final = 0.75
 """Of the tables have neighbours with cells in other encodings."""
 TRIES: Final = 6
 """Times as many tables that are drawn as pairs are wanted, because some are refused."""
+FEWEST_TRIES: Final = 100
+"""Tables that are drawn at least: a few in a row may all be refused."""
 AROUND: Final = 20
 """Neighbours that are drawn of one table, whose answers are recorded once for all of them."""
 READ: Final = 5
@@ -274,7 +276,7 @@ class _Corner:
     tables: int = 0
     """Tables that were not refused."""
     asked: dict[str, int] = field(default_factory=dict)
-    """Pairs of each kind."""
+    """Pairs of each kind that could be asked of a table: 0 while all neighbours are refused."""
 
     def leave_out(self, before: Replay) -> None:
         """Leave out the kinds that were replayed before on as many pairs, or were refused."""
@@ -304,7 +306,7 @@ class _Corner:
         fewest = [
             self.asked.get(ways[0].kind, 0)
             for ways in self.questions
-            if ways[0].kind in self.asked or self.turn < tries
+            if ways[0].kind in self.asked or self.tables < tries
         ]
         return max(0, self.pairs - min(fewest, default=self.pairs))
 
@@ -335,6 +337,8 @@ class _Corner:
             ]
             if not first:
                 return
+            for question, _ in first:
+                self.asked.setdefault(question.kind, 0)
             for place, rows in enumerate(around.others):
                 with connections.lent():
                     other = self._open(around, rows, turn)
@@ -411,11 +415,9 @@ def replay_all(
         ]
         for corner in corners:
             corner.leave_out(before or Replay())
-        waiting = corners
+        waiting, tries = corners, max(FEWEST_TRIES, TRIES * pairs)
         while waiting and time.time() < until:
-            waiting = [
-                corner for corner in corners if corner.missing and corner.turn < TRIES * pairs
-            ]
+            waiting = [corner for corner in corners if corner.missing and corner.turn < tries]
             for corner in waiting:
                 corner.replay(replay, random, connections)
         for corner in corners:
