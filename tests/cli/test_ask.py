@@ -56,9 +56,10 @@ def words_of(kind: str) -> list[str]:
     of_classes = [rows.__name__ for rows in question.of] == ["ClassifiedRows"]
     file, *rows = ROWS["classes" if of_classes else options.__name__].split()
     needed = [each.option for each in question.form() if each.required and each.option in NEEDED]
-    given = [word for option in needed for word in (option, NEEDED[option])]
+    own = NEEDED | ({"--rival": "species"} if of_classes else {})
+    given = [word for option in needed for word in (option, own[option])]
     for each in question.form():
-        if each.name in question.example and each.option not in NEEDED:
+        if each.name in question.example and each.option not in own:
             value = question.example[each.name]
             several = value if isinstance(value, list | tuple) else [value]
             given += [each.option, *map(str, several)]

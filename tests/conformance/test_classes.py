@@ -20,6 +20,7 @@ from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import STEPS, BoundedSum, Statistic, compute
 from heldout.questions.classes import CallCounts
 from heldout.questions.counts import ThresholdCounts
+from heldout.questions.ranking.paired import PairedRight
 
 SCORES = ((1.0, 0.0, 0.0), (0.2, 0.6, 0.6))
 KINDS = list(itertools.product((0, 1), range(3), range(len(SCORES))))
@@ -46,6 +47,7 @@ COUNTS: list[Any] = [
     CallCounts(classes=3, axes=("rank",)),
     CallCounts(classes=3, axes=("truth", "called", "rank"), groups=2),
     CallCounts(classes=3, weighted=True, groups=2),
+    PairedRight(),
     ThresholdCounts(thresholds=(0.5,), weighted=True),
     *(
         BoundedSum(error=error, score_range=(0, 1), with_rest=True, **words)  # type: ignore[arg-type]
@@ -76,7 +78,8 @@ def evaluated(kind: int) -> tuple[Any, ...]:
     member, truth, which = KINDS[kind]
     scores, weight = SCORES[which], (1.0, 0.3)[truth % 2]
     label, score = int(truth == 0), scores[0]
-    return member, truth, 2 - truth, *scores, max(scores), scores[truth], weight, label, score
+    seen = (max(scores), scores[truth], weight, label, score)
+    return member, truth, 2 - truth, *scores, *seen, which
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +87,7 @@ def connection() -> Any:
     connection = duckdb.connect()
     rows = [(which, *evaluated(kind)) for which, kinds in enumerate(SETS) for kind in kinds]
     names = ["which", "member", "truth", "called", "score_0", "score_1", "score_2", "top", "own"]
-    names += ["weight", "label", "score"]
+    names += ["weight", "label", "score", "rival"]
     table = pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
     connection.register("incoming", table)
     connection.execute("CREATE TABLE every AS SELECT * FROM incoming")

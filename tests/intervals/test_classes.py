@@ -12,6 +12,9 @@ import heldout as ho
 from heldout import questions as q
 from heldout.errors import ArgumentError, MissingLabel, ScoreOutOfRange, UnknownLabel
 from heldout.kernel.door import Drawn
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.statistic import compute
+from heldout.questions.ranking.paired import PairedRight
 
 NAMES = ["a", "b", "c"]
 RANDOM = np.random.default_rng(4)
@@ -193,6 +196,55 @@ def test_questions_of_another_kind_of_rows_are_refused_and_cost_nothing() -> Non
         assert door.spent == ho.Loss.pure(0)
 
 
+RIVAL = np.where(RANDOM.random(300) < 0.8, TRUTH, (TRUTH + 1) % 3)
+BOTH = TABLE | {"b": np.array(NAMES)[RIVAL].tolist()}
+BOTH |= {f"b{name}": np.where(at == RIVAL, 0.9, 0.2) for at, name in enumerate(NAMES)}
+BY_SCORES = {"b": ["ba", "bb", "bc"]}
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove", "label"])
+@pytest.mark.parametrize("rivals", [["b"], BY_SCORES], ids=["said", "scores"])
+@pytest.mark.parametrize("said", [{}, {"scores": None, "prediction": "said"}])
+def test_two_models_are_compared_by_how_often_each_is_right(
+    neighbours: str, rivals: Any, said: dict[str, Any]
+) -> None:
+    rows = ho.Dataset(BOTH, **{**PLAIN, "neighbours": neighbours, "rivals": rivals, **said})
+    door = ho.Session(rows, budget=ho.Budget(epsilon=10**10))
+    found = door.compare(score="b", epsilon=ENOUGH)
+    gained = (RIVAL == TRUTH).astype(int) - (CALLED == TRUTH)
+    assert found.value == pytest.approx(gained.mean(), abs=1e-6)
+    low, high = found.interval()
+    # As the plain interval of a paired difference, on the same rows.
+    half = 1.96 * gained.std() / np.sqrt(300)
+    assert half <= (high - low) / 2 < 1.2 * half
+    assert found.kind == "class-compare"
+    assert found.finding().startswith("b has a better accuracy than")
+    assert door.spent == ho.Loss.pure(int(ENOUGH))
+
+
+def test_equal_scores_of_a_rival_call_the_first_class() -> None:
+    table = {"y": ["b", "a"], "said": ["a", "b"], "ba": [0.4, 0.4], "bb": [0.4, 0.4]}
+    words: dict[str, Any] = {"label": "y", "classes": ["a", "b"], "prediction": "said"}
+    rows = ho.Dataset(table, **words, rivals={"b": ["ba", "bb"]})
+    statistic = PairedRight()
+    counts = unseal(compute(statistic, rows.with_rival("b")))
+    assert counts.tolist() == [1, 1, 0, 0]
+
+
+def test_a_rival_that_was_not_declared_or_is_no_class_is_refused_before_it_is_paid() -> None:
+    door = session()
+    for words in ({"score": "said"}, {"score": "y"}, {"score": "said", "measure": "brier"}):
+        with pytest.raises(ArgumentError):
+            door.compare(epsilon=1, **words)
+    assert door.spent == ho.Loss.pure(0)
+    with pytest.raises(UnknownLabel, match="rival 'g' must be one of the declared classes"):
+        ho.Dataset(TABLE, **PLAIN, rivals=["g"])
+    with pytest.raises(ScoreOutOfRange):
+        ho.Dataset(TABLE, **PLAIN, rivals={"b": ["pa", "pb", "w"]})
+    with pytest.raises(ArgumentError, match="only secret"):
+        ho.Dataset(TABLE, **PLAIN, rivals=["y"], neighbours="label")
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -208,7 +260,9 @@ def test_questions_of_another_kind_of_rows_are_refused_and_cost_nothing() -> Non
         {"scores": ["pa", "pb", "pb"]},
         {"scores": ["pa", "pb"]},
         {"prediction": 3},
-        {"rivals": ["pa"]},
+        {"rivals": ["pa", "pa"]},
+        {"rivals": {"b": ["pa", "pb"]}},
+        {"rivals": {"b": "pa"}},
         {"score_map": (0, 1)},
         {"weight": "w"},
         {"weight": "w", "largest_weight": -1},

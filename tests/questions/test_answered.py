@@ -48,7 +48,8 @@ def scored(kind: str = "usual") -> PrivateSession:
 @cache
 def classified() -> PrivateSession:
     table = {"y": TABLE["id"] % 3, "p": TABLE["p"], "q": TABLE["q"], "r": 1 - TABLE["p"]}
-    declared: dict[str, Any] = {"classes": [0, 1, 2], "scores": ["p", "q", "r"]}
+    table["b"] = TABLE["id"] % 5 % 3
+    declared: dict[str, Any] = {"classes": [0, 1, 2], "scores": ["p", "q", "r"], "rivals": ["b"]}
     return ho.Session(ho.Dataset(table, label="y", **declared), budget=ALL)
 
 
@@ -81,6 +82,7 @@ CASES: dict[str, tuple[Any, tuple[q.Question, ...]]] = {
     "brier by sex": (scored, (q.Brier(epsilon="1", by="sex"),)),
     "auc of classes": (classified, (q.ClassAuc(epsilon="1"),)),
     "average precision of classes": (classified, (q.ClassAveragePrecision(epsilon="1"),)),
+    "compare of classes": (classified, (q.ClassCompare(epsilon="1", score="b"),)),
     "confusion of classes": (classified, (q.ClassConfusion(epsilon="1"),)),
     "report of classes": (classified, (q.Report(epsilon="1", sections=["confusion"]),)),
     "top k": (classified, (q.TopK(epsilon="1"),)),

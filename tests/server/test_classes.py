@@ -171,16 +171,65 @@ def test_questions_of_two_classes_are_refused(flowers: Flowers, question: str) -
     assert "cannot be asked of these rows" in answer.json()["detail"]
 
 
-def test_questions_of_classes_are_refused_of_two_classes_and_boards_of_several(
+def test_questions_of_classes_are_refused_of_two_classes_and_boards_by_errors_of_several(
     flowers: Flowers,
 ) -> None:
     body = {"dataset": "readmissions", "questions": [FULL[0]]}
     answer = flowers.client("ana").post("/api/v1/quotes", json=body)
     assert "cannot be asked of these rows" in answer.json()["detail"]
-    terms = {"metric": "accuracy", "epsilon": "1", "submissions": 10, "improvements": 2}
+    terms = {"metric": "brier", "price": "4", "submissions": 10, "improvements": 2}
     board = {"name": "race", "dataset": "flowers", "terms": terms}
     refused = flowers.client("carol").post("/api/v1/boards", json=board)
     assert (refused.status_code, "several classes" in refused.text) == (422, True), refused.text
+
+
+def wrong_in(share: int) -> bytes:
+    """Predictions that are wrong of every so manieth row."""
+    lines = ["key,a,b,c"]
+    for key, truth in enumerate(TRUTH):
+        said = "abc"["abc".index(truth) - (key % share == 0)]
+        lines.append(f"{key},{','.join('0.8' if each == said else '0.1' for each in 'abc')}")
+    return "\n".join(lines).encode()
+
+
+@pytest.mark.chance(louder(0, 6, 20))
+def test_two_models_of_several_classes_are_compared_and_stand_on_a_board(flowers: Flowers) -> None:
+    first = flowers.send("first.csv", wrong_in(2), "text/csv")
+    second = flowers.send("second.csv", wrong_in(5), "text/csv")
+    asked = {"question": "class-compare", "epsilon": "4", "score": "rival"}
+    alone = flowers.asked(first["id"], "alone", asked)
+    assert (alone.status_code, "A comparison needs rival" in alone.text) == (422, True)
+    body = {"dataset": "flowers", "artifact": first["id"], "questions": [asked]}
+    body["rival"] = second["id"]
+    quote = flowers.client("ana").post("/api/v1/quotes", json=body | {"rival": None})
+    assert quote.status_code == 200, quote.text
+    headers = {"Idempotency-Key": "both"}
+    sent = flowers.client("ana").post("/api/v1/evaluations", json=body, headers=headers)
+    flowers.work()
+    address = f"/api/v1/evaluations/{sent.json()['id']}"
+    answer = flowers.client("ana").get(address, headers={"Prefer": "wait=5"}).json()
+    assert answer["state"] == "answered", answer["words"]
+    release = answer["answers"][0]
+    assert release["value"] == pytest.approx(0.3, abs=0.1)
+    assert release["finding"].startswith("second.csv has a better accuracy than first.csv")
+    page = flowers.client("ana").get(f"/api/v1/reports/{answer['id']}.html")
+    assert "second.csv" in page.text
+    terms = {"metric": "accuracy", "price": "8", "submissions": 10, "improvements": 2}
+    board = {"name": "race", "dataset": "flowers", "terms": terms}
+    opened = flowers.client("carol").post("/api/v1/boards", json=board)
+    assert opened.status_code in (200, 201, 202), opened.text
+    flowers.work()
+    for model, title in ((second, "good"), (first, "worse")):
+        submission = {"artifact": model["id"], "title": title}
+        headers = {"Idempotency-Key": title}
+        sent = flowers.client("ana").post(
+            "/api/v1/boards/race/submissions", json=submission, headers=headers
+        )
+        assert sent.status_code in (200, 201, 202), sent.text
+        flowers.work()
+    shown = flowers.client("ana").get("/api/v1/boards/race", headers={"Prefer": "wait=5"}).json()
+    assert [each["title"] for each in shown["shown"]] == ["good"]
+    assert shown["best"] == pytest.approx(0.8, abs=0.1)
 
 
 @pytest.mark.parametrize(

@@ -309,6 +309,7 @@ class ScoredOptions(Scored, Custody):
             if self.score_values is not None:
                 raise ArgumentError("--score-values are for labels of two values.")
             kind = {"classes": values, "scores": columns, "prediction": self.prediction}
+            kind["rivals"] = rivals or None
         dataset = Dataset(
             source,
             label=self.label,

@@ -1,14 +1,14 @@
 """Rows whose label is one of several declared classes, with a score for each or a prediction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
-from heldout.arguments import as_whole, shown
+from heldout.arguments import as_whole, is_one_of, shown
 from heldout.data import sql, validation
 from heldout.data.dataset import Dataset
 from heldout.data.description import Description, ScoredRows
-from heldout.errors import ArgumentError
+from heldout.errors import ArgumentError, UndeclaredRival
 
 MOST_CLASSES: Final = 50
 
@@ -25,6 +25,8 @@ class ClassifiedRows(Description):
     scores: tuple[str, ...] = ()
     prediction: str | None = None
     score_range: tuple[float, float] = (0.0, 1.0)
+    rivals: tuple[str, ...] = ()
+    """Other models whose calls may be compared: those that were declared."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", self.score)
@@ -49,6 +51,15 @@ class ClassifiedRows(Description):
             raise ArgumentError(
                 "These rows have a predicted class and no scores. Make the Dataset with scores=, "
                 "one column for each class."
+            )
+
+    def check_rival(self, name: str) -> None:
+        """Refuse a model that was not declared, and so never validated."""
+        if not is_one_of(name, self.rivals):
+            raise UndeclaredRival(
+                f"score must be one of the data set's declared rivals, got {shown(name)}, which "
+                f"was never validated. Make the Dataset with rivals=[{shown(name)}], a column of "
+                f"classes, or rivals={{{shown(name)}: [...]}}, a column of scores for each class."
             )
 
     def versus(self, place: int) -> ScoredRows:
@@ -96,7 +107,7 @@ class ClassifiedDataset(Dataset):
 
     def _exposed(self) -> dict[str, str]:
         columns = (*self.scores, *(() if self.prediction is None else (self.prediction,)))
-        self._require(*columns)
+        self._require(*columns, *self.rival_columns)
         self._require_plain(self.label, *self.groups)
         exposed = {"truth": self._place(self.label)}
         if self.prediction is not None:
@@ -130,6 +141,13 @@ class ClassifiedDataset(Dataset):
         for place, name in enumerate(self.scores):
             rules = self._score_rules(name)
             required += [replace(rule, name=f"{rule.name}_{place}") for rule in rules]
+        place = 0
+        for rival, names in self.calls_of.items():
+            for name in names:
+                says = names == (rival,)
+                rules = self._class_rules("rival", name) if says else self._score_rules(name)
+                required += [replace(rule, name=f"{rule.name}_of_rival_{place}") for rule in rules]
+                place += 1
         return required + self._weight_rules() + self._group_rules()
 
     def _class_rules(self, role: str, name: str) -> list[validation.Rule]:
@@ -145,6 +163,7 @@ class ClassifiedDataset(Dataset):
             scores=self.scores,
             prediction=self.prediction,
             score_range=self.score_range,
+            rivals=tuple(self.rivals or ()),
             weight=self.weight,
             largest_weight=self.largest_weight,
         )
@@ -159,6 +178,29 @@ class ClassifiedDataset(Dataset):
         other._exposed_columns = {"label": label, "score": self._number(own), **self._weights()}
         other._cached = {}  # score tables of another label and score
         return other
+
+    def with_calls(self) -> "ClassifiedDataset":
+        """The same rows with the place of the class that the model says, as `called`."""
+        called = {} if self.prediction is not None else {"called": self._highest(self.scores)}
+        return self._view(ClassifiedDataset, called)
+
+    def with_rival(self, score: str) -> "ClassifiedDataset":
+        """The same rows with what both models say: `called`, and the other one's as `rival`.
+
+        An analyst names it, so no row may make it fail: it is a declared rival, whose columns were
+        validated as those of the first model. Only what is declared decides whether it is refused.
+        """
+        self._described().check_rival(score)
+        names = self.calls_of[score]
+        other = self._place(score) if names == (score,) else self._highest(names)
+        return self.with_calls()._view(ClassifiedDataset, {"rival": other})
+
+    def _highest(self, names: Sequence[str]) -> str:
+        """The place of the first of the highest scores in these columns."""
+        scores = [self._number(name) for name in names]
+        top = f"greatest({', '.join(scores)})"
+        whens = (f"WHEN {score} >= {top} THEN {place}" for place, score in enumerate(scores))
+        return f"CASE {' '.join(whens)} END"
 
     def __repr__(self) -> str:
         return (
@@ -199,6 +241,16 @@ def declared_classes(
     if not columns and prediction is None:
         raise ArgumentError("Name scores=, a column for each class, or prediction=, a column.")
     return listed, columns
+
+
+def declared_rivals(rivals: Any, names: Sequence[str], classes: int) -> dict[str, tuple[str, ...]]:
+    """The columns of each other model: itself, or with classes a column of scores for each."""
+    if not isinstance(rivals, Mapping):
+        return {name: (name,) for name in names}
+    columns = {name: _columns(rivals[name]) for name in names}
+    if any(len(listed) != classes for listed in columns.values()):
+        raise ArgumentError(f"rivals must have {classes} columns each, one for each class.")
+    return columns
 
 
 def _columns(scores: Sequence[str] | None) -> tuple[str, ...]:

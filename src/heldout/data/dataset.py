@@ -48,6 +48,8 @@ class Dataset(PrivateTable):
     rivals
         Columns with other models' scores, for `Session.compare`. They are validated like the
         first, each on its own scale (`score_range`, `score_map`); no other column can be compared.
+        With `classes`: columns with the classes that other models say, or a name for each model
+        with its columns of scores, one for each class: `{"b": ["b_low", "b_mid", "b_high"]}`.
     groups
         Columns by which questions may be asked (`by="sex"`), each with the values that are
         declared for it: `{"sex": ["F", "M"]}`. Every other value, and NULL, is in the group
@@ -126,7 +128,7 @@ class Dataset(PrivateTable):
         classes: Sequence[Any] | None = None,
         scores: Sequence[str] | None = None,
         prediction: str | None = None,
-        rivals: Sequence[str] | None = None,
+        rivals: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         groups: Mapping[str, Sequence[Any]] | None = None,
         weight: str | None = None,
         largest_weight: float | None = None,
@@ -163,19 +165,22 @@ class Dataset(PrivateTable):
             )
         if table is not None or query is not None:
             rows = PostgresTable(rows, table=table, query=query)
-        from heldout.data.classes import declared_classes
+        from heldout.data.classes import declared_classes, declared_rivals
 
         self.classes, self.scores = declared_classes(
             classes, score=score, scores=scores, prediction=prediction
         )
-        if self.classes and (rivals is not None or score_map is not None):
-            raise ArgumentError("rivals and score_map must be left out where there are classes.")
+        if self.classes and score_map is not None:
+            raise ArgumentError("score_map must be left out where there are classes.")
         self.label, self.score, self.prediction = label, score or "", prediction
-        self.rivals = None if rivals is None else checked_rivals(rivals)
+        self.rivals = None if rivals is None else checked_rivals(rivals, by_name=bool(self.classes))
+        self.calls_of = declared_rivals(rivals, self.rivals or (), len(self.classes))
+        self.rival_columns = tuple(name for names in self.calls_of.values() for name in names)
         self.groups = declared_groups(groups)
         self.weight, self.largest_weight = weight, checked_weight(weight, largest_weight)
         first = self.score if isinstance(self.score, str) else ""
-        scales = declared_scales(score_range, score_map, [first, *(self.rivals or ())])
+        models = [first] if self.classes else [first, *(self.rivals or ())]
+        scales = declared_scales(score_range, score_map, models)
         own = scales.pop(first)
         self.score_map = own if isinstance(own, ScoreMap) else None
         self.score_range = ends_of(own)
@@ -315,11 +320,13 @@ class Dataset(PrivateTable):
 
     def _shown(self) -> dict[str, str]:
         label = self.classes or (self._values.positive, self._values.negative)
-        scores = (*self.scores, self.score, self.weight, *(self.rivals or ()))
+        scores = (*self.scores, self.score, self.weight, *self.rival_columns)
         columns = {self.label: kind_declared(*label)}
         columns |= {name: "number" for name in scores if name}
-        if self.prediction is not None:
-            columns[self.prediction] = kind_declared(*label)
+        said = [name for name, own in self.calls_of.items() if self.classes and own == (name,)]
+        for name in (self.prediction, *said):
+            if name is not None:
+                columns[name] = kind_declared(*label)
         return columns | super()._shown()
 
     def _described(self) -> ScoredRows:

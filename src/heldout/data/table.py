@@ -354,6 +354,8 @@ class PrivateTable(ABC):
 
     of_outcome: ClassVar[tuple[str, ...]] = ()
     """The columns of `evaluated` that are made of the outcome. No other one is."""
+    rival_columns: tuple[str, ...] = ()
+    """The columns that other models' scores or calls are read from."""
 
     def _check_outcome(self) -> None:
         """Refuse rows without an outcome, and an outcome that is also something public.
@@ -371,7 +373,7 @@ class PrivateTable(ABC):
             cell for name, cell in self._exposed_columns.items() if name not in self.of_outcome
         ]
         named = {*columns_read(public, self._types), *self._keys.names, *self.groups}
-        named |= {*self._inputs, *(getattr(self, "rivals", None) or ())}
+        named |= {*self._inputs, *self.rival_columns}
         secret = {name.lower() for name in self.protection.outcome}
         for name in sorted(named):
             if name.lower() in secret:  # engines may take names for one that differ in case alone

@@ -449,8 +449,11 @@ def checked_weight(weight: Any, largest: Any) -> float:
     return number
 
 
-def checked_rivals(rivals: Sequence[str]) -> tuple[str, ...]:
+def checked_rivals(rivals: Any, *, by_name: bool = False) -> tuple[str, ...]:
+    """Return the names of rivals: columns, or with `by_name` also those of a mapping."""
     with contextlib.suppress(Exception):
+        if isinstance(rivals, Mapping) and not by_name:
+            rivals = ""
         names = tuple(rivals)
         texts = all(isinstance(name, str) for name in names) and not isinstance(rivals, str)
         if texts and len(set(names)) == len(names):

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from heldout.arguments import as_number, as_whole, is_one_of, shown
 from heldout.arrays import Ints
 from heldout.data import Dataset
+from heldout.data.classes import ClassifiedDataset, ClassifiedRows
 from heldout.data.sql import Columns, double
 from heldout.errors import AlreadyBooked, AnswerLost, ArgumentError, LedgerError, PrivacyError
 from heldout.kernel import Account, Budget, Event, Ledger
@@ -112,6 +113,9 @@ MERITS = {"accuracy": 1, "brier": STEPS, "mean-absolute-error": STEPS}
 _ERROR = {"brier": "squared", "mean-absolute-error": "absolute"}
 
 
+ONLY_ACCURACY = "A board on rows of several classes is by accuracy: metric must be 'accuracy'."
+
+
 @dataclass(frozen=True)
 class Merit(Statistic[Ints]):
     """The sum over the rows of what each earns: a right call 1, a small error nearly `STEPS`.
@@ -136,11 +140,15 @@ class Merit(Statistic[Ints]):
     metric: str
     threshold: float = 0.5
     score_range: tuple[float, float] = (0.0, 1.0)
+    of_classes: bool = False
+    """Whether a right call is that of one of several classes, and not of a score's side."""
     claim = "board"
 
     def __post_init__(self) -> None:
         if self.metric not in MERITS:
             raise ArgumentError(f"metric must be one of {', '.join(MERITS)}, got {self.metric!r}.")
+        if self.of_classes and self.metric != "accuracy":
+            raise ArgumentError(ONLY_ACCURACY)
         check_resolution(self.most)
 
     @property
@@ -149,7 +157,9 @@ class Merit(Statistic[Ints]):
         return MERITS[self.metric]
 
     def body(self) -> str:
-        if self.metric == "accuracy":
+        if self.of_classes:
+            earned = "CAST(called = truth AS INTEGER)"
+        elif self.metric == "accuracy":
             earned = f"CAST((score >= {double(self.threshold)}) = (label = 1) AS INTEGER)"
         else:
             low, high = self.score_range
@@ -237,7 +247,7 @@ FEWEST_STEPS = 2
 """Between the start and a perfect score; a board with fewer would show nothing."""
 METRICS = (*MERITS, "auc")
 TITLES = {
-    "accuracy": "accuracy at a score of 0.5",
+    "accuracy": "accuracy (of two classes, at a score of 0.5)",
     "auc": "AUC",
     "brier": "1 minus the Brier score",
     "mean-absolute-error": "1 minus the mean absolute error",
@@ -334,12 +344,17 @@ class Plan:
     def by_area(self) -> bool:
         return self.metric == "auc"
 
-    def merit(self, bar: float) -> Merit | AreaMerit:
+    def merit(self, bar: float, *, of_classes: bool = False) -> Merit | AreaMerit:
         """Return what is computed of the rows for a submission that has to reach a score."""
-        if not self.by_area:
-            return Merit(metric=self.metric, threshold=self.threshold)
+        if not self.by_area or of_classes:
+            return Merit(metric=self.metric, threshold=self.threshold, of_classes=of_classes)
         steps = min(math.ceil(bar * AreaMerit.STEPS_OF_A_BAR), AreaMerit.STEPS_OF_A_BAR)
         return AreaMerit(Fraction(steps, AreaMerit.STEPS_OF_A_BAR), self.rows)
+
+    def check_classes(self) -> None:
+        """Refuse a board on rows of several classes by anything but accuracy."""
+        if self.metric != "accuracy":
+            raise ArgumentError(ONLY_ACCURACY)
 
     @cached_property
     def _most(self) -> int:
@@ -787,7 +802,9 @@ class Board:
                 f"A board of {self.plan.rows:,} rows needs as many, under replace-one neighbours "
                 "without a unit: its certificate counts independent rows."
             )
-        if about.score_map is not None or about.score_range != (0.0, 1.0):
+        if isinstance(about, ClassifiedRows):
+            self.plan.check_classes()
+        elif about.score_map is not None or about.score_range != (0.0, 1.0):
             raise ArgumentError("A board needs scores from 0 to 1: score_range=(0, 1).")
 
     def _judge(self, rows: Dataset, submission: str, state: State) -> None:
@@ -826,8 +843,10 @@ class Board:
     def _draw(
         self, rows: Dataset, mechanism: Mechanism[Ints, Noisy], what: str, state: State
     ) -> Noisy:
-        merit = self.plan.merit(self._bar(state))
-        request = Request("board", merit, mechanism, {"board": self.name})
+        of_classes = isinstance(rows, ClassifiedDataset)
+        merit = self.plan.merit(self._bar(state), of_classes=of_classes)
+        view = (lambda rows: rows.with_calls()) if of_classes else None
+        request = Request("board", merit, mechanism, {"board": self.name}, view=view)
         words = {"release": "board", "reference": f"board/{self.name}/{what}"}
         about, digests = rows.bind_ledger(self._ledger.id, by_content=False)
         account = self._ledger.resolve(

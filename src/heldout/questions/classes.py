@@ -2,11 +2,11 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -34,9 +34,10 @@ from heldout.kernel.door import Drawn, Request, Together
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.statistic import STEPS, Statistic, counted, tallied
-from heldout.questions.base import Question, Section, Weighted, weight_parameters
+from heldout.questions.base import Question, Rival, Section, Weighted, weight_parameters
 from heldout.questions.groups import Divisible
 from heldout.questions.quote import Guess, weigh_counts
+from heldout.questions.ranking.paired import PairedDifference, PairedRight
 from heldout.questions.ranking.questions import (
     DEFAULT,
     SMALL_CLASSES,
@@ -65,7 +66,14 @@ if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
 
 
-__all__ = ["CallCounts", "ClassAuc", "ClassAveragePrecision", "ClassConfusion", "TopK"]
+__all__ = [
+    "CallCounts",
+    "ClassAuc",
+    "ClassAveragePrecision",
+    "ClassCompare",
+    "ClassConfusion",
+    "TopK",
+]
 
 # --- Readings of a matrix of several classes that are no ratio of two sums, with their intervals -
 #
@@ -773,6 +781,77 @@ class TopK(_CallCounts[RankRelease]):
     def _typical(self, size: int, right: float) -> Floats:
         rest = 0.5 ** np.arange(1, size)
         return np.concatenate([[right], (1 - right) * rest / rest.sum()])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassCompare(Question[PairedDifference]):
+    """Is another model right more often on the same rows? The difference of the two accuracies.
+
+    Each row is in one of four counts: both models say its class, the first alone, the second alone,
+    or neither. The difference is B minus A.
+    """
+
+    kind = "class-compare"
+    title = "difference in accuracy of classes"
+    asks = "Is it right more often than another model?"
+    tells = (
+        "The difference in accuracy of two models of several classes, on the same rows, with a "
+        "p-value."
+    )
+    of = (ClassifiedRows,)
+    cannot_pool = CLASSES_APART
+    score: Annotated[str, Rival(), "The other model: a declared column with the class it says."]
+    example: ClassVar[Mapping[str, Any]] = {"score": "b"}
+
+    def request(self, about: ClassifiedRows) -> Request:
+        about.check_rival(self.score)
+        rival, statistic = self.score, PairedRight()
+        mechanism = DiscreteLaplace.for_epsilon(
+            self.price, l1_sensitivity=statistic.sensitivity(about.protection), dimension=4
+        )
+        named: dict[str, Any] = {"score": about.score, "rival": rival, "measure": "accuracy"}
+        named |= {"label": about.label, "classes": list(about.classes)}
+        return Request(
+            "difference in accuracy",
+            statistic,
+            mechanism,
+            named,
+            view=lambda rows: rows.with_rival(rival),
+        )
+
+    def read(self, drawn: Drawn) -> PairedDifference:
+        return PairedDifference(drawn)
+
+    def typical(self, about: ClassifiedRows, guess: Guess) -> object:
+        """Return rows of which one in ten is right with one model alone."""
+        right = NormalDist().cdf(guess.separation / 2)
+        shares = np.array([1 - right - 0.05, 0.05, 0.05, right - 0.05]).clip(0)
+        return np.round(shares * sum(guess.counts)).astype(np.int64)
+
+    @classmethod
+    def headline_range(cls, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        return (-1.0, 1.0)
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        others = [(place % 3, place % 5 % 3) for place in range(12)]
+        pairs = (
+            class_pair(("a row that one model has right", [(0, 0)], [(0, 2)]), others),
+            class_pair(("a row leaves", [(2, 2)], []), others, **REMOVE),
+            class_pair(
+                ("a person's two rows", [(2, 2), (0, 0)], [(2, 1), (0, 1)]), others, **PERSON
+            ),
+        )
+        return (WorstCase(pairs=tuple(map(_with_rival, pairs))),)
+
+
+def _with_rival(pair: Pair) -> Pair:
+    """Return the same rows with a second model that says 2 of every row."""
+
+    def of(content: dict[str, Any]) -> dict[str, Any]:
+        return {**content, "b": [2] * len(content["y"])}
+
+    return Pair(pair.name, of(pair.first), of(pair.second), {**pair.options, "rivals": ["b"]})
 
 
 @dataclass(frozen=True, kw_only=True)

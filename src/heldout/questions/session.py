@@ -579,18 +579,24 @@ class Session(PrivateSession):
 
         Of AUCs: one release with noise of twice one AUC's; the difference of two releases at half
         the price each would have 1.4 times that. A score that is missing counts as the lowest.
+        Models of several classes are compared by accuracy: theirs is a `ClassCompare`.
         """
-        return self.ask(
-            q.Compare(
-                score=score,
-                epsilon=epsilon,
-                method=method,
-                smaller_class=smaller_class,
-                measure=measure,
-                threshold=threshold,
-                rival_threshold=rival_threshold,
-            )
-        )
+        fields: dict[str, Any] = {
+            "score": score,
+            "epsilon": epsilon,
+            "method": method,
+            "smaller_class": smaller_class,
+            "measure": measure,
+            "threshold": threshold,
+            "rival_threshold": rival_threshold,
+        }
+        if isinstance(self._about, ClassifiedRows):
+            usual = {field.name: field.default for field in q.Compare.form() if not field.required}
+            usual["measure"] = "accuracy"
+            fields["measure"] = "accuracy" if measure == "auc" else measure
+            given = {name: value for name, value in fields.items() if value != usual.get(name, ...)}
+            return cast("PairedDifference", self.ask(q.ClassCompare.of_fields(given)))
+        return self.ask(q.Compare(**fields))
 
     @overload
     def curves(

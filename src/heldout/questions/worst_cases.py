@@ -299,6 +299,7 @@ def _open_scored(content: Any, **options: Any) -> Dataset:
 
 def _open_classified(content: Any, **options: Any) -> Dataset:
     columns: dict[str, Any] = {"label": "c", "scores": ["pa", "pb", "pc"], "groups": GROUPS}
+    columns["rivals"] = ["b"]
     classes = ["a", "b", "01"]
     return Dataset(
         content,
@@ -321,6 +322,7 @@ declare_rows(
     ClassifiedRows,
     {
         "c": Column(("a", "b", "01"), type="text"),
+        "b": Column(("a", "b", "01"), type="text"),
         **dict.fromkeys(("pa", "pb", "pc"), SCORE),
         "g": GROUP,
         "w": WEIGHT,

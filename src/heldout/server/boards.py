@@ -100,8 +100,6 @@ def open_board(
     registered = owned(service, person, dataset, scope="manage")
     checked_path_name("name", name)
     rows = registered.ready().rows
-    if registered.declaration.classes:
-        raise ArgumentError("A board judges one score, and these rows have several classes.")
     if registered.declaration.label is None:
         of_rows = "is a number" if registered.declaration.outcome else "is not declared"
         raise ArgumentError(
@@ -114,6 +112,8 @@ def open_board(
             "neighbours and without a unit."
         )
     plan = Plan.from_dict(dict(terms) | {"rows": rows})
+    if registered.declaration.classes:
+        plan.check_classes()
     if ends is not None and not ends > now():
         raise ArgumentError("ends must be in the future.")
     row = {

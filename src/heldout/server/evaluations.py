@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from heldout import questions as q
 from heldout.arguments import shown
+from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError
 from heldout.kernel.ledger.records import checked_name
@@ -235,6 +236,8 @@ def _of_one_kind(registered: Registered, questions: Sequence[q.Question[Any]]) -
 
 def with_rival(known: Description) -> Description:
     """Return the facts of the rows beside the scores of a second model, where they have scores."""
+    if isinstance(known, ClassifiedRows):
+        return replace(known, rivals=(RIVAL,))
     if not isinstance(known, ScoredRows):
         return known
     columns = dict(known.columns) | {RIVAL: "number"}

@@ -71,7 +71,7 @@ def copy_rows(registered: Registered, *, settings: Settings, vault: Vault) -> Pa
     """Copy the declared columns of the rows to this worker's private folder."""
     declared = registered.declaration
     engine = local_engine(sources.source_of(registered.source, settings), schema=declared.types)
-    ours = [*declared.scores, RIVAL]
+    ours = [*declared.scores, *rival_columns(declared)]
     if declared.features is None:
         for name in declared.scores:
             if name in engine.columns:
@@ -220,11 +220,19 @@ def _open_scored(
     table = vault.read(scores)
     if rival is not None:
         keys = [declared.key_column]
-        other = vault.read(rival, columns=[*keys, SCORE])
-        table = table.join(other.rename_columns([*keys, RIVAL]), keys=keys, join_type="inner")
+        other = vault.read(rival, columns=[*keys, *declared.scores])
+        names = [*keys, *rival_columns(declared)]
+        table = table.join(other.rename_columns(names), keys=keys, join_type="inner")
     if declared.row_key is None:  # which of a person's rows count is then a matter of their order
         table = table.sort_by(ROW_NUMBER)
-    return _private(table, name, declared, rivals=[RIVAL] if rival is not None else None)
+    return _private(table, name, declared, has_rival=rival is not None)
+
+
+def rival_columns(declared: Declaration) -> list[str]:
+    """Return what the scores of a second model are called beside those of the first."""
+    if not declared.classes:
+        return [RIVAL]
+    return [f"{RIVAL}_{place}" for place in range(len(declared.scores))]
 
 
 def open_scored(
@@ -261,14 +269,15 @@ def _facts(declared: Declaration, name: str) -> dict[str, Any]:
 
 
 def _private(
-    table: Any, name: str, declared: Declaration, rivals: list[str] | None = None
+    table: Any, name: str, declared: Declaration, *, has_rival: bool = False
 ) -> PrivateTable:
     """Return rows with scores as the kind of private rows that was declared."""
     facts = {"row_key": declared.row_key, "name": name, **declared.of_rows}
     if declared.outcome is not None:
         return RegressionTable(table, observed=declared.outcome, predicted=SCORE, **facts)
-    columns: dict[str, Any] = {"score": SCORE, "rivals": rivals}
+    columns: dict[str, Any] = {"score": SCORE, "rivals": [RIVAL] if has_rival else None}
     if declared.classes:
-        columns = {"scores": list(declared.scores)}
+        rivals = {RIVAL: rival_columns(declared)} if has_rival else None
+        columns = {"scores": list(declared.scores), "rivals": rivals}
     assert declared.label is not None
     return Dataset(table, label=declared.label, **columns, out_of_range="clip", **facts)

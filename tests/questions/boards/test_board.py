@@ -5,6 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.chances import louder
 from tests.questions.boards.conftest import scored
@@ -33,6 +34,34 @@ def test_improvements_are_shown_and_others_are_free(opened: Any, ledger: Any) ->
     assert [name for name, _ in board.entries()] == ["good"]
     assert str(found).startswith("An improvement")
     ledger.verify()
+
+
+def classified(right: int) -> ho.Dataset:
+    """A model of three classes that calls this many rows rightly."""
+    truth = np.arange(2000) % 3
+    called = np.where(np.arange(2000) < right, truth, (truth + 1) % 3)
+    columns = {f"p{place}": np.where(called == place, 0.9, 0.2) for place in range(3)}
+    rows = {"y": truth, **columns}
+    return ho.Dataset(rows, label="y", classes=[0, 1, 2], scores=list(columns))
+
+
+@pytest.mark.chance(1e-7)
+def test_a_board_ranks_models_of_several_classes_by_accuracy(opened: Any, ledger: Any) -> None:
+    board = opened()
+    assert not board.submit(classified(950), submission="coin").improved
+    found = board.submit(classified(1600), submission="good")
+    assert found.improved
+    assert abs(found.score - 0.8) < 0.02
+    assert ledger.spent("readmissions") == Loss.pure(8)
+
+
+def test_a_board_of_several_classes_is_by_accuracy_alone(ledger: Any, tmp_path: Path) -> None:
+    plan = Plan(rows=2000, price=8, improvements=3, submissions=20, metric="brier")
+    state = tmp_path / "board.json"
+    board = Board("spring", plan=plan, ledger=ledger, account="readmissions", state=state)
+    with pytest.raises(ArgumentError, match="metric must be 'accuracy'"):
+        board.submit(classified(1600), submission="good")
+    assert board.left == (20, 3)
 
 
 def test_a_board_is_taken_up_where_it_was_left(opened: Any, ledger: Any) -> None:

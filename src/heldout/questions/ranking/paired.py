@@ -16,7 +16,14 @@ from heldout.data.description import ScoredRows
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval, Measure, Release
-from heldout.intervals.ratio import NoisyCounts, Ratio, noisy_sums, share_of, with_public_total
+from heldout.intervals.ratio import (
+    NoisyCounts,
+    Ratio,
+    Squares,
+    noisy_sums,
+    share_of,
+    with_public_total,
+)
 from heldout.kernel.door import Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
@@ -120,6 +127,43 @@ class PairedCalls(Statistic[Ints]):
         return protection.rows_moved
 
 
+@dataclass(frozen=True)
+class PairedRight(Statistic[Ints]):
+    """Rows of several classes by whether the first model is right and whether the second one is.
+
+    A model is right where the class that it says is the true one.
+
+    Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: a row is counted in one of four cells, by its own truth and both models' calls.
+    Numerics:    exact integers; scores compare as doubles.
+    Refuses:     nothing.
+    Reference:   proofs/disjoint-counts.md.
+    Cost:        one scan, O(1) memory.
+
+    >>> PairedRight().sensitivity(Protection(neighbours="replace-one"))
+    2
+    """
+
+    claim: ClassVar[str] = "disjoint-counts"
+    shown_by: ClassVar[str | None] = (
+        "tests/conformance/test_classes.py"
+        "::test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far"
+    )
+
+    def body(self) -> str:
+        first = "CAST(called = truth AS INTEGER) AS first"
+        second = "CAST(rival = truth AS INTEGER) AS second"
+        return f"SELECT {first}, {second}, count(*) AS n\nFROM evaluated\nGROUP BY 1, 2"
+
+    def read(self, columns: Columns) -> Ints:
+        places = [(columns[name], 2) for name in ("first", "second")]
+        return tally(columns["n"], *places)[:-1]
+
+    def sensitivity(self, protection: Protection) -> int:
+        return protection.rows_moved
+
+
 def paired_request(
     measure: str,
     about: ScoredRows,
@@ -184,12 +228,17 @@ class PairedDifference(Release):
                 noisy_sums(drawn.values, mechanism, unit=float(statistic.resolution), rows=rows)
             )
         scale, noisy = mechanism.float_scale, np.asarray(drawn.values)
-        counts = NoisyCounts(estimate=noisy.astype(float), spread=np.eye(8), scale=scale, rows=None)
+        spread = np.eye(len(noisy))
+        counts = NoisyCounts(estimate=noisy.astype(float), spread=spread, scale=scale, rows=None)
         if drawn.about.rows is not None:
             counts = with_public_total(noisy, scale=scale, rows=drawn.about.rows)
-        weights = OF_CALLS[str(self.parameters["measure"])]
+        # Rows that both models have alike add nothing to how much a difference varies.
+        counts = replace(counts, squares=Squares(counts.estimate, counts.spread, np.square))
+        weights = OF_CALLS[self._measure]
+        # What cells hold: a truth that matters or not, and whether each model says it. Of several
+        # classes the truth is 1, "right", in all of the four.
         top, whole = [], []
-        for label in (0, 1):
+        for label in (1,) if isinstance(statistic, PairedRight) else (0, 1):
             for first in (0, 1):
                 for second in (0, 1):
                     # B right and A wrong counts 1, A right and B wrong 0, and both alike a half.
