@@ -199,3 +199,26 @@ def test_a_page_asks_for_a_model_only_where_one_is_needed(judging: Judging) -> N
 def test_numbers_of_models_that_fit_nothing_are_refused(declared: Any, words: str) -> None:
     with pytest.raises(ArgumentError, match=words):
         Declaration.of(OF_FOLLOWED | declared)
+
+
+@pytest.mark.chance(louder(0, 6, 20))
+def test_of_several_numbers_a_concordance_names_the_one_that_it_judges(
+    tmp_path: Path,
+) -> None:
+    site = Judging(tmp_path / "server")
+    two = OF_FOLLOWED | {"from_models": {"risk": [0, 1], "calm": [0, 1]}}
+    site.add(tmp_path, "followed", FOLLOWED, two)
+    lines = [f"{who},{age},{1 - age}" for who, age in zip(FOLLOWED["who"], AGE, strict=True)]
+    model = site.send("two.csv", "\n".join(["key,risk,calm", *lines]).encode(), "text/csv")
+    refused = site.answered("followed", "none", CONCORDANCE, artifact=model)
+    assert "Name column, the risk that is judged" in refused["words"]
+    for column, value in (("risk", 1.0), ("calm", 0.0)):
+        asked = CONCORDANCE | {"column": column}
+        answer = site.answered("followed", column, asked, artifact=model)
+        assert answer["state"] == "answered", answer["words"]
+        assert answer["answers"][0]["value"] == pytest.approx(value, abs=0.1)
+        asked = CONCORDANCE | {"column": column, "by": "g"}
+        groups = site.answered("followed", f"{column} by g", asked, artifact=model)
+        of_x = groups["answers"][0]["groups"]["x"]["concordance"]
+        assert of_x["value"] == pytest.approx(value, abs=0.2)
+    site.service.close()

@@ -25,6 +25,7 @@ __all__ = [
     "numbers",
     "protection_in_words",
     "show_held_end",
+    "show_probability",
     "spread",
     "tested",
 ]
@@ -177,6 +178,17 @@ def show_held_end(least: float | None, show: Callable[[float], str]) -> Callable
     return lambda value: f"{least:g} or less" if value == least else show(value)
 
 
+def show_probability(value: float) -> str:
+    """Return a probability in three decimals, and near certainty on which side it is.
+
+    >>> show_probability(0.9999979), show_probability(0.25), show_probability(0.0)
+    ('above 0.999', '0.250', 'below 0.001')
+    """
+    if value > 0.999:
+        return "above 0.999"
+    return "below 0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def between(interval: tuple[float, float], show: Callable[[float], str]) -> str:
     """An interval as "low to high"; where both are held to the same end, that end.
 
@@ -186,7 +198,8 @@ def between(interval: tuple[float, float], show: Callable[[float], str]) -> str:
     if interval == (-math.inf, math.inf):
         return "anything"
     low, high = map(show, interval)
-    return low if low == high and low.endswith("or less") else f"{low} to {high}"
+    at_an_end = low.endswith("or less") or low.startswith(("above ", "below "))
+    return low if low == high and at_an_end else f"{low} to {high}"
 
 
 def around(interval: tuple[float, float], value: float, show: Callable[[float], str]) -> str:
@@ -199,7 +212,10 @@ def around(interval: tuple[float, float], value: float, show: Callable[[float], 
     if max(sides) == math.inf:
         return between(interval, show)
     low, high = map(show, interval)
-    if low.endswith("or less") or (min(sides) < LOPSIDED * max(sides) and low != high):
+    at_an_end = low.endswith("or less") or any(
+        text.startswith(("above ", "below ")) for text in (low, high)
+    )
+    if at_an_end or (min(sides) < LOPSIDED * max(sides) and low != high):
         return between(interval, show)
     return f"±{never_zero(max(sides), show)}"
 
@@ -208,6 +224,8 @@ def spread(measure: "Measure", level: float) -> tuple[str, str, str]:
     """A measure as three texts: value, interval, and what noise alone leaves open."""
     places = digits(measure, level)
     show = show_held_end(measure.least, lambda value: number(value, places))
+    if measure.is_probability:
+        show = show_probability
     return (
         show(measure.value) if measure.informative else "no information at this price",
         between(measure.interval(level), show),

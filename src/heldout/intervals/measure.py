@@ -9,7 +9,14 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from heldout.arguments import Share
-from heldout.drawing.words import around, between, by_width, number, show_held_end
+from heldout.drawing.words import (
+    around,
+    between,
+    by_width,
+    number,
+    show_held_end,
+    show_probability,
+)
 from heldout.errors import ArgumentError, MissingDependency
 from heldout.kernel import Loss, Protection, Receipt, price
 from heldout.kernel.door import Drawn
@@ -42,6 +49,8 @@ class Measure(float):
     name: str
     terms: str
     whole: bool
+    is_probability: bool
+    """Whether it prints as one: near certainty as "above 0.999"."""
     least: float | None
     _share: Callable[[float], float] | None
     reach: Callable[[float], float] | None
@@ -59,6 +68,7 @@ class Measure(float):
         noise_interval: Callable[[float], Interval],
         interval: Callable[[float], Interval],
         whole: bool = False,
+        is_probability: bool = False,
         share: Callable[[float], float] | None = None,
         reach: Callable[[float], float] | None = None,
         least: float | None = None,
@@ -66,6 +76,7 @@ class Measure(float):
         self = super().__new__(cls, value)
         self.least = least
         self.name, self.terms, self.whole = name, terms, whole
+        self.is_probability = is_probability
         self._noise_interval, self._interval, self._share = noise_interval, interval, share
         self.reach = reach
         self._known = {}
@@ -127,7 +138,7 @@ class Measure(float):
         noise = self.noise_interval(level)
         informative, value = self.informative, self.value
         digits = partial(number, places=0) if self.whole else by_width(high - low)
-        show = show_held_end(self.least, digits)
+        show = show_probability if self.is_probability else show_held_end(self.least, digits)
         if not informative:
             alone = f"privacy noise alone allows {between(noise, show)}"
             return f"{self.name}: {NO_INFORMATION} ({alone}), {self.terms}"

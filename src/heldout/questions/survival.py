@@ -818,7 +818,12 @@ class ConcordanceIndex(Divisible[ConcordanceRelease, ByGroup[ConcordanceRelease]
         "that row has the higher score."
     )
     of: ClassVar[tuple[type, ...]] = (SurvivalRows,)
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"})
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"}, {"column": "a"})
+    column: Annotated[
+        str | None,
+        Text("a column"),
+        "The declared value that is the risk; left out, it is the declared score.",
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -831,9 +836,15 @@ class ConcordanceIndex(Divisible[ConcordanceRelease, ByGroup[ConcordanceRelease]
     @classmethod
     def why_not(cls, about: Description) -> str | None:
         why = super().why_not(about)
-        if why is None and isinstance(about, SurvivalRows) and about.score is None:
+        if why is None and isinstance(about, SurvivalRows) and not (about.score or about.values):
             why = "no column has the risk that a model gives: name it with score="
         return why
+
+    @classmethod
+    def suggested(cls, about: Description) -> Mapping[str, object]:
+        if not isinstance(about, SurvivalRows) or about.score is not None:
+            return {}
+        return {"column": next(iter(about.values), None)}
 
     def check_by_group(self, about: SurvivalRows) -> None:
         moved = about.protection.rows_moved
@@ -846,8 +857,13 @@ class ConcordanceIndex(Divisible[ConcordanceRelease, ByGroup[ConcordanceRelease]
         mechanism = ConcordanceMechanism(
             epsilon=self.price, protection=about.protection, rows=about.rows
         )
-        parameters = {"time": about.time, "event": about.event, "score": about.score}
-        return Request(self.title, Concordance(), mechanism, parameters)
+        if self.column is None and about.score is None:
+            known = ", ".join(map(repr, about.values))
+            raise ArgumentError(f"Name column, the risk that is judged. Columns: {known}.")
+        column = "score" if self.column is None else f"value_{about.place(self.column)}"
+        risk = self.column or about.score
+        parameters = {"time": about.time, "event": about.event, "score": risk}
+        return Request(self.title, Concordance(column), mechanism, parameters)
 
     def read(self, drawn: Drawn) -> ConcordanceRelease:
         return ConcordanceRelease(drawn)

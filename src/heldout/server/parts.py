@@ -154,7 +154,8 @@ class Derived(Part):
         if "values" not in named:
             return None
         more: Json = {"values": self.given.get("values", {}) | dict(brought)}
-        if "score" in named:
+        if "score" in named and ("score" in self.given or len(brought) == 1):
+            # Of several numbers a question names the one that it judges.
             more["score"] = self.given.get("score", next(iter(brought)))
         return self.model_copy(update={"given": self.given | more})
 

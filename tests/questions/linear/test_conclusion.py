@@ -91,6 +91,17 @@ def test_at_a_high_price_a_clear_claim_gets_its_verdict(
     assert claim in str(release)
 
 
+def test_near_certainty_is_printed_as_such_wherever_it_is_printed() -> None:
+    sure = session().ask(q.Conclusion(claim="mean('pay') > 20000", epsilon=100))
+    assert sure.probability.value > 0.9999
+    printed = (str(sure), sure.finding(), sure.probability.sentence(), sure._repr_html_())
+    for text in printed:
+        assert "above 0.999" in text
+        assert "0.9999" not in text
+    never = session().ask(q.Conclusion(claim="mean('pay') < 20000", epsilon=100))
+    assert never.finding().endswith("does not hold (probability below 0.001).")
+
+
 @pytest.mark.parametrize("method", ["parts", "moments"])
 def test_a_price_that_buys_nothing_cannot_tell_and_says_so(method: str) -> None:
     door = session()

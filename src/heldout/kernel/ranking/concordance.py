@@ -169,6 +169,8 @@ class Concordance(Statistic[Pulls]):
     Cost:        O(N log^2 N) time, O(N) memory.
     """
 
+    column: str = "score"
+    """Of `evaluated`: which number of a row is its score."""
     claim: ClassVar[str] = "concordance"
     shown_by: ClassVar[str] = (
         "tests/kernel/ranking/test_concordance.py"
@@ -176,14 +178,14 @@ class Concordance(Statistic[Pulls]):
     )
 
     def body(self) -> str:
-        return "SELECT time, event, score\nFROM evaluated"
+        return f"SELECT time, event, {_named(self.column)}\nFROM evaluated"
 
     def read(self, columns: Columns) -> Pulls:
         event = np.asarray(np.ma.filled(columns["event"], 0))
         return pulls(_times(columns["time"]), event, as_scores(columns["score"]))
 
     def of_groups(self, groups: int) -> "ConcordanceOfGroups":
-        return ConcordanceOfGroups(groups)
+        return ConcordanceOfGroups(groups, self.column)
 
 
 @dataclass(frozen=True)
@@ -201,13 +203,14 @@ class ConcordanceOfGroups(Statistic[list[Pulls]]):
     """
 
     groups: int
+    column: str = "score"
     claim: ClassVar[str] = "each-group"
     shown_by: ClassVar[str] = (
         "tests/kernel/ranking/test_concordance.py::test_a_row_changes_its_own_group_alone"
     )
 
     def body(self) -> str:
-        return "SELECT member, time, event, score\nFROM evaluated"
+        return f"SELECT member, time, event, {_named(self.column)}\nFROM evaluated"
 
     def read(self, columns: Columns) -> list[Pulls]:
         member = np.asarray(np.ma.filled(columns["member"], -1))
@@ -216,6 +219,11 @@ class ConcordanceOfGroups(Statistic[list[Pulls]]):
             Concordance().read({name: np.ma.asarray(columns[name])[own] for name in names})
             for own in (member == group for group in range(self.groups))
         ]
+
+
+def _named(column: str) -> str:
+    """Return a column of `evaluated` as the score."""
+    return column if column == "score" else f"{column} AS score"
 
 
 def _times(column: Any) -> Floats:

@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from heldout.arrays import Floats
+from heldout.drawing.words import between, show_probability
 from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.noise import halved
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
@@ -320,6 +321,7 @@ class ConclusionRelease(Release):
             noise_interval=without_noise,
             interval=without_noise,
             share=lambda share: share,
+            is_probability=True,
         )
 
     def _without_noise(self, evidence: Evidence, level: float) -> Interval:
@@ -342,11 +344,15 @@ class ConclusionRelease(Release):
     def finding(self, level: float = 0.95) -> str | None:
         if self.verdict == OPEN:
             return f"These rows cannot tell at this price whether {self.claim}."
-        return f"{self.claim}: {self.verdict} (probability {self.probability.value:.3f})."
+        return f"{self.claim}: {self.verdict} (probability {self._shown})."
+
+    @property
+    def _shown(self) -> str:
+        return show_probability(self.probability.value)
 
     def __str__(self) -> str:
-        low, high = self.probability.noise_interval(0.95)
-        chance = f"probability {self.probability.value:.3f} (without noise {low:.3f} to {high:.3f})"
+        without_noise = between(self.probability.noise_interval(0.95), show_probability)
+        chance = f"probability {self._shown} (without noise {without_noise})"
         return f"{self.claim}: {self.verdict}, {chance}, {self.terms}"
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:

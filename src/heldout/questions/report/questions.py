@@ -90,7 +90,7 @@ class Report(Question[Answer]):
     kind = "report"
     holds_sections = True
     title = "report"
-    asks = "What should a reader of a report know?"
+    asks = "How good is it, all in all?"
     tells = (
         "AUC, average precision, confusion matrix, Brier score and more on one page, for one price."
     )
