@@ -323,8 +323,8 @@ class Dataset(PrivateTable):
         scores = (*self.scores, self.score, self.weight, *self.rival_columns)
         columns = {self.label: kind_declared(*label)}
         columns |= {name: "number" for name in scores if name}
-        said = [name for name, own in self.calls_of.items() if self.classes and own == (name,)]
-        for name in (self.prediction, *said):
+        of_calls = [name for name, own in self.calls_of.items() if self.classes and own == (name,)]
+        for name in (self.prediction, *of_calls):
             if name is not None:
                 columns[name] = kind_declared(*label)
         return columns | super()._shown()

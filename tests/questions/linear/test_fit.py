@@ -193,6 +193,13 @@ def test_the_ledger_takes_exactly_epsilon(relation: str, unit: dict[str, Any]) -
     assert session.remaining == ho.Loss.pure(Fraction(5, 3))
 
 
+def test_a_budget_of_rho_pays_half_the_square_of_each_part() -> None:
+    rows = ho.Dataset(ROWS, values={**FEATURES, "pay": (-50_000, 250_000)})
+    session = ho.Session(rows, budget=ho.Budget(rho=1))
+    session.linear_regression("pay", ["age", "sex"], epsilon=1)
+    assert session.spent == ho.Loss.zcdp((Fraction(9, 10) ** 2 + Fraction(1, 10) ** 2) / 2)
+
+
 @pytest.mark.parametrize("entry", [0, 1, -1, 2**62, -(2**62), 10**9])
 def test_a_fit_of_any_noise_can_be_read(entry: int) -> None:
     """Whatever was drawn: weights of the second step are finite, and nothing fails to print."""
