@@ -32,7 +32,7 @@ METHODS: dict[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What is public about a score table, and what it may cost."""
+    """Hold the public facts of a score table, and its price."""
 
     epsilon: Fraction
     protection: Protection
