@@ -218,7 +218,10 @@ def typical_sums(statistic: BoundedSum, guess: Guess) -> Ints:
     lacking = np.array([error, 1 - error]) * (1 - weight)
     parts = weight * np.array([error, product, 1 - error - product, *lacking])
     total = statistic.resolution * sum(guess.counts)
-    return np.round(parts * total).astype(np.int64)[: statistic.size]
+    sums = np.round(parts * total).astype(np.int64)[: statistic.size]
+    # Scores of most models come close to 0 or 1, where another label is all that a row can add.
+    reaches = [statistic.resolution] * statistic.size if statistic.by_outcome else []
+    return np.append(sums, reaches).astype(np.int64)
 
 
 def booked_together(questions: Sequence[Question[Any]], about: Any) -> Priced:
