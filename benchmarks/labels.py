@@ -136,9 +136,9 @@ def run(runs: int, *, only_differences: bool = False) -> None:
         for name in dict.fromkeys(name for name, _ in seen):
             cells = {}
             for relation in ("replace-one", "label"):
-                table = np.array(seen[name, relation], dtype=float)
-                half = float(np.median(table[:, 1]))
-                cells[relation] = (*table.mean(axis=0)[[0, 2, 3]], half)
+                found = np.array(seen[name, relation], dtype=float)
+                half = float(np.median(found[:, 1]))
+                cells[relation] = (*found.mean(axis=0)[[0, 2, 3]], half)
             (error, held, whole, half), (less, kept, both, narrow) = cells.values()
             known = not np.isnan(error)
             print(

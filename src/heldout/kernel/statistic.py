@@ -303,11 +303,11 @@ class BoundedSum(Statistic[Ints]):
         if self.weighted:
             most = whole = held_steps("weight")
 
-        def held(error: str) -> str:
+        def hold_in_steps(error: str) -> str:
             steps = f"CAST(floor(({error}) * {whole} + 0.5) AS BIGINT)"
             return f"greatest(0, least({most}, {steps}))"
 
-        chosen = f"{held(error)} AS error, {most} AS most"
+        chosen = f"{hold_in_steps(error)} AS error, {most} AS most"
         rest, lacking = "(most - error)", f"({self.resolution} - most)"
         sums = {"total": "error", "product": self._part("error", rest), "most": "most"}
         if self.weighted:
@@ -315,7 +315,9 @@ class BoundedSum(Statistic[Ints]):
         listed = ", ".join(summed(number, name) for name, number in sums.items())
         if self.by_outcome:
             # The error is one of the two that the row can have, so that no rounding comes between.
-            both = (f"{held(_LABEL.sub(str(label), error))} AS at_{label}" for label in (0, 1))
+            both = (
+                f"{hold_in_steps(_LABEL.sub(str(label), error))} AS at_{label}" for label in (0, 1)
+            )
             rows = f"(SELECT label, {', '.join(both)}, {most} AS most FROM evaluated) AS either"
             own = "CASE WHEN label = 1 THEN at_1 ELSE at_0 END AS error"
             errors = f"SELECT {own}, at_0, at_1, most\nFROM {rows}"

@@ -19,6 +19,7 @@ from heldout.kernel.ranking.mechanism import RankSumLaw, RankSums
 from heldout.kernel.ranking.sensitivity import area
 from heldout.kernel.ranking.statistic import RankDifferences
 from heldout.kernel.statistic import BoundedSum, Sealed, Statistic
+from heldout.pooling.answer import PooledReport
 from heldout.questions import Brier, Compare
 from heldout.questions.answers import Answered
 from heldout.questions.ranking.paired import PairedCalls, PairedErrors
@@ -231,5 +232,6 @@ def test_means_of_several_sites_are_pooled_where_only_outcomes_are_secret() -> N
         for at, site in enumerate(half)
     ]
     pooled = ho.pool([release.as_dict() for release in releases])
+    assert not isinstance(pooled, PooledReport)
     truth = float(np.mean((content["p"] - content["y"]) ** 2))
     assert pooled.headline.value == pytest.approx(truth, abs=0.01)

@@ -477,7 +477,7 @@ class RankSumDraw:
 
 @dataclass(frozen=True)
 class RankSumLaw:
-    """How far the quotient of two noisy sums is from that of the true ones, by the smaller class.
+    """Tells how far a quotient of two noisy sums is from the true one, by the smaller class.
 
     The sum's noise is divided by four times both classes. That of the positives, n of N, moves the
     quotient by a share of 1/n - 1/(N - n) a row, to first order.

@@ -233,7 +233,7 @@ class NoisyValue(Protocol):
 
 
 class NoiseTail(Protocol):
-    """What intervals ask of the law of a noise."""
+    """Tells how far a noise goes: what intervals ask of its law."""
 
     def survival(self, rungs: Any, distance: Any) -> Floats: ...
 
