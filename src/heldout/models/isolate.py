@@ -9,6 +9,7 @@ import json
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -150,6 +151,28 @@ def heard(answers: Any, seconds: float) -> bytes | None:
     return None
 
 
+def in_memory(kind: Any) -> Any:
+    """Return zeros that a process which is started can share, in memory of their own.
+
+    An array of `multiprocessing` lies in a file in /dev/shm: where that is small, as in containers,
+    in one on disk, in the clear. And it shares its file with arrays of earlier jobs, all of which
+    the process would see.
+    """
+    from multiprocessing import heap
+    from multiprocessing.sharedctypes import rebuild_ctype  # type: ignore[attr-defined]
+
+    if not hasattr(os, "memfd_create"):
+        return workers.context().RawArray(kind._type_, kind._length_)
+    size = ctypes.sizeof(kind)
+    file = os.memfd_create("heldout")
+    os.ftruncate(file, size)
+    arena: Any = heap.Arena(size, file)
+    weakref.finalize(arena, os.close, file)
+    block: Any = heap.BufferWrapper.__new__(heap.BufferWrapper)
+    block._state = ((arena, 0, size), size)
+    return rebuild_ctype(kind, block, None)
+
+
 class Scorer:
     """Scores blocks of rows; what cannot be scored stays NaN, and nothing says why.
 
@@ -159,12 +182,11 @@ class Scorer:
 
     def __init__(self, task: Task, *, until: float, main: Callable[..., None] = keep) -> None:
         self._task, self._until = task, until
-        context = workers.context()
         size = sum(task.rows * field.stride for field in task.fields)
         self._shared = Shared(
-            rows=context.RawArray(ctypes.c_char, max(size, 1)),
-            scores=context.RawArray(ctypes.c_double, task.rows * task.width),
-            state=context.RawArray(ctypes.c_int64, 2),
+            rows=in_memory(ctypes.c_char * max(size, 1)),
+            scores=in_memory(ctypes.c_double * (task.rows * task.width)),
+            state=in_memory(ctypes.c_int64 * 2),
         )
         self._closing = ExitStack()
         self._process, self._requests, self._answers = self._started(main)
