@@ -4,6 +4,7 @@ import ctypes
 import errno
 import gc
 import importlib
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -149,3 +150,19 @@ def test_rows_lie_in_no_file_and_in_no_memory_of_another_job(
     first, second = isolate.in_memory(ctypes.c_char * 8), isolate.in_memory(ctypes.c_char * 8)
     assert first._wrapper._state[0][0] is not second._wrapper._state[0][0]
     assert bytes(second) == bytes(8)
+
+
+def test_a_process_that_meets_a_model_never_had_the_secrets_of_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a process was started with stays in its memory, whatever it deletes."""
+    monkeypatch.setenv("HELDOUT_SERVER_ROWS_KEY", "the key of the rows")
+    monkeypatch.setenv("CLINIC", "postgresql://reader:password@rows/clinic")
+    with isolate.started(keep, TASK, None) as (process, _, _):
+        given = Path(f"/proc/{process.pid}/environ").read_text()
+    assert "GLIBC_TUNABLES" in given
+    assert "HOME=/\0" in given
+    hidden = [name for name in os.environ if not name.startswith((*isolate._OF_PYTHON, "HOME"))]
+    assert {"CLINIC", "HELDOUT_SERVER_ROWS_KEY"} <= set(hidden)
+    assert not set(hidden) & {variable.partition("=")[0] for variable in given.split("\0")}
+    assert "password" not in given

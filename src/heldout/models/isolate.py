@@ -7,10 +7,11 @@ then is lost as a whole: no row's score depends on how long another row took.
 import ctypes
 import json
 import os
+import subprocess
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,8 @@ LOOK = 0.25  # seconds between two looks at a worker that says nothing
 TRIES = 3  # at starting a keeper
 MOST_ANSWER = 2**20
 _TUNABLES = "GLIBC_TUNABLES"
+_OF_PYTHON = ("PYTHON", "LD_", "DYLD_", "LC_", "LANG", "PATH", "TZ")
+"""How variables begin that an interpreter is found and started by."""
 _STARTING = threading.Lock()
 
 
@@ -124,22 +127,33 @@ def _let_read(process: Any, requests: Any, answers: Any, *, sandboxed: bool) -> 
 
 @contextmanager
 def _clean_memory() -> Iterator[None]:
-    """Zero memory each time it is taken, in what is started now (glibc's, on Linux).
+    """Start processes that know no secret of ours, and take memory that is zeroed (by glibc).
 
-    A hole in the runtime that reads memory before it writes it would see what an earlier row left.
+    The environment holds passwords and keys, and stays in a process's memory whatever that process
+    deletes. A hole in the runtime that reads memory before it writes it would see what an earlier
+    row left.
     """
+    from multiprocessing import util
+
     with _STARTING:
-        before = {name: os.environ.get(name) for name in (_TUNABLES, "HOME")}
-        os.environ[_TUNABLES] = "glibc.malloc.perturb=255:glibc.malloc.tcache_count=0"
-        os.environ.setdefault("HOME", "/")  # where it is unset, Python asks a socket for it
+        usual = util.spawnv_passfds
+        util.spawnv_passfds = _spawn  # type: ignore[assignment]
         try:
             yield
         finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+            util.spawnv_passfds = usual
+
+
+def _spawn(path: bytes, arguments: Sequence[Any], descriptors: Sequence[int]) -> int:
+    """Start a program with these descriptors, and with what Python needs of the environment."""
+    known = {name: value for name, value in os.environ.items() if name.startswith(_OF_PYTHON)}
+    known["HOME"] = "/"  # where it is unset, Python asks a socket for it
+    known[_TUNABLES] = "glibc.malloc.perturb=255:glibc.malloc.tcache_count=0"
+    child = subprocess.Popen(
+        arguments, executable=path, env=known, pass_fds=tuple(descriptors), restore_signals=False
+    )
+    child.returncode = 0  # whoever asked for it waits for it
+    return child.pid
 
 
 def heard(answers: Any, seconds: float) -> bytes | None:
