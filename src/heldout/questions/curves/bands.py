@@ -512,6 +512,4 @@ def end_of(heights: Floats, level: float, side: int) -> Floats:
     if level <= TAIL:
         return np.asarray(np.quantile(heights, end, axis=0))
     middle, last = np.quantile(heights, [0.5, end], axis=0)
-    return np.asarray(
-        middle + (last - middle) * normal_deviations(level) / normal_deviations(TAIL)
-    )
+    return np.asarray(middle + (last - middle) * normal_deviations(level) / normal_deviations(TAIL))

@@ -295,7 +295,7 @@ class Posterior:
     def _cost(
         self,
         points: Floats,
-        precisions: "_Blocks",
+        precisions: "Blocks",
         fixed: Floats | None,
         trust: float = 1.0,
     ) -> tuple[Floats, Floats]:
@@ -306,22 +306,22 @@ class Posterior:
         inside = np.empty((2, *rows.shape))
         np.multiply(rows, chance, out=inside[1])
         np.subtract(rows, inside[1], out=inside[0])
-        size, slopes = _softened(inside * per_scale - seen)
+        size, slopes = softened(inside * per_scale - seen)
         cost = add(add(size, axis=2), axis=0)
         slopes *= per_scale
         sums, sum_counts, sum_scales = self._beside
         if len(sum_scales):
-            size, slope = _softened((inside @ sums.T - sum_counts[:, None]) / sum_scales)
+            size, slope = softened((inside @ sums.T - sum_counts[:, None]) / sum_scales)
             cost += add(add(size, axis=2), axis=0)
             slopes += (slope / sum_scales) @ sums
         if self._area_of_cells is not None:
             off, *along = self._area_of_cells(inside[0], inside[1])
-            size, slope = _softened(trust * off)
+            size, slope = softened(trust * off)
             cost += size
             for which, along_class in enumerate(along):
                 slopes[which] += (trust * slope)[:, None] * along_class
         away = odds - self._prior[0]
-        pulled = _by_blocks(away, precisions)
+        pulled = by_blocks(away, precisions)
         cost += add(mass - MASS * points[:, :k], axis=1) + add(away * pulled, axis=1) / 2
         slopes[1] -= slopes[0]
         to_odds = inside[1] * slopes[1]
@@ -482,20 +482,18 @@ class Posterior:
 
         Each chain has a bend of its own, as often as that is likely.
         """
-
         chains, size = self._chains, len(self._best.point)
         best = self._of_chains(lambda fit, many: np.tile(fit.point, (many, 1)))
-        fixed: Floats | None = self._fixed(1)
-        if np.isnan(fixed).all():
-            fixed = None
-        precisions: _Blocks = []
-        to_points: _Blocks = []  # root @ root.T: the inverse of the curvature
+        of_fits = self._fixed(1)
+        fixed = None if np.isnan(of_fits).all() else of_fits
+        precisions: Blocks = []
+        to_points: Blocks = []  # root.T @ root is the inverse of the curvature
         start = 0
         for fit, many in zip(self._fits, self._chains_of_fits, strict=True):
-            own = np.searchsorted(np.cumsum(fit.bends), (np.arange(many) + 0.5) / max(many, 1))
-            for bend, begin in zip(*np.unique(own, return_index=True), strict=True):
+            bends = np.searchsorted(np.cumsum(fit.bends), (np.arange(many) + 0.5) / max(many, 1))
+            for bend, begin in zip(*np.unique(bends, return_index=True), strict=True):
                 law = fit.precisions[min(bend, len(fit.bends) - 1)]
-                end = int((own <= bend).sum())
+                end = int((bends <= bend).sum())
                 precisions.append((slice(start + int(begin), start + end), law))
             if many:
                 root = np.linalg.inv(np.linalg.cholesky(fit.curvature))
@@ -504,9 +502,9 @@ class Posterior:
         to_slopes = [(of, root.T) for of, root in to_points]
 
         def pulled(places: Floats) -> tuple[Floats, Floats]:
-            points = best + _by_blocks(places, to_points)
+            points = best + by_blocks(places, to_points)
             cost, gradient = self._cost(points, precisions, fixed, self._area_trust)
-            return cost, _by_blocks(gradient, to_slopes)
+            return cost, by_blocks(gradient, to_slopes)
 
         steps = self._warm + self._steps
         kicks = normal(11, steps + 1, chains, size)
@@ -537,7 +535,7 @@ class Posterior:
                 cost, gradient = pulled(here)
             if step >= self._warm:
                 visited.append(here)
-        return np.concatenate([best + _by_blocks(places, to_points) for places in visited])
+        return np.concatenate([best + by_blocks(places, to_points) for places in visited])
 
     def _fixed(self, steps: int) -> Floats:
         """Of the points of all chains after so many steps, which chances are fixed."""
@@ -630,8 +628,8 @@ class Posterior:
         laws, beyond = self._within(mass, counts, odds, lumpy)
         by_class = []
         for stream, law, count in zip((33, 35), laws, counts, strict=True):
-            law *= self._by_part(np.maximum(count, 0.2) / np.maximum(self._summed(law), 1e-300))
-            scattered = gamma(stream, law + 1e-4) + 1e-300
+            wanted = np.maximum(count, 0.2) / np.maximum(self._summed(law), 1e-300)
+            scattered = gamma(stream, law * self._by_part(wanted) + 1e-4) + 1e-300
             scattered *= self._by_part(count / self._summed(scattered))
             by_class.append(scattered)
         return _Placed(Draws(*by_class), place, beyond)
@@ -998,20 +996,20 @@ class _Fit:
     """That of the counts, in logs, with what is believed beforehand of absent classes."""
 
 
-_Blocks: TypeAlias = list[tuple[slice, Floats]]
+Blocks: TypeAlias = list[tuple[slice, Floats]]
 """Rows of points, and the matrix that these are multiplied by."""
 
 
-def _one_block(matrix: Floats) -> _Blocks:
+def _one_block(matrix: Floats) -> Blocks:
     return [(slice(None), matrix)]
 
 
-def _by_blocks(points: Floats, blocks: _Blocks) -> Floats:
+def by_blocks(points: Floats, blocks: Blocks) -> Floats:
     products = [points[of] @ matrix for of, matrix in blocks]
     return products[0] if len(products) == 1 else np.concatenate(products)
 
 
-def _softened(off: Floats) -> tuple[Floats, Floats]:
+def softened(off: Floats) -> tuple[Floats, Floats]:
     """Distances in noise scales, rounded off near 0, and their slopes."""
     size = off * off
     size += SOFTNESS**2

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from statistics import NormalDist
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -368,7 +368,7 @@ class RankingRelease(Release):
             noise_interval=noise,
             interval=population,
             share=share,
-            reach=None if self.is_counted else self._reach,
+            reach=None if self.is_counted else cache(self._reach),
         )
 
     def _reach(self, level: float) -> float:
