@@ -42,6 +42,7 @@ from heldout.audit.tables import (
     Row,
     draw_neighbours,
     open_entrances,
+    pairs_needed,
     store_list,
 )
 from heldout.audit.tape import PathsPart, Tape
@@ -440,8 +441,9 @@ def replay_everywhere(
 ) -> Replay:
     """As `replay_all`, on all cores; and what is no question of a session, unless limited.
 
-    Returns the cells of `before` and those that were missing there, or that were of other sources.
-    What is done so far is given to `save`, again and again.
+    Every engine has that many pairs; without `through`, other entrances to DuckDB than lists have
+    a quarter (`pairs_needed`). Returns the cells of `before` and those that were missing there, or
+    that were of other sources. What is done so far is given to `save`, again and again.
     """
 
     begun, whole = time.perf_counter(), before or Replay()
@@ -465,7 +467,7 @@ def replay_everywhere(
         ] + [
             executor.submit(
                 replay_all,
-                pairs=pairs,
+                pairs=pairs if through else pairs_needed(name, pairs),
                 kinds=kinds,
                 until=start + min(place + cores(workers), len(parts) + 1) * share,
                 through=(name,),

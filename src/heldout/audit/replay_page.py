@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import heldout
 from heldout import questions as q
-from heldout.audit.tables import ENTRANCES
+from heldout.audit.tables import ENGINES, ENTRANCES
 
 if TYPE_CHECKING:
     from heldout.audit.replay import Comparison
@@ -164,10 +164,14 @@ def _counted(cells: Mapping[Place, Cell]) -> str:
     """
     broken = sum(not _holds(cell) for cell in cells.values())
     worst = max((cell.worst for cell in cells.values()), default=0.0)
-    pairs = [cell.pairs for cell in cells.values()]
+    fewest = {
+        name: min((cell.pairs for place, cell in cells.items() if place[3] in names), default=0)
+        for name, names in {"engine": ENGINES, "cell": ENTRANCES}.items()
+    }
     return (
         f"{broken} of {len(cells)} cells broken; the largest realised loss is {_ratio(worst)} of "
-        f"the claim; {sum(pairs):,} pairs, at least {min(pairs, default=0)} a cell"
+        f"the claim; {sum(cell.pairs for cell in cells.values()):,} pairs, at least "
+        f"{fewest['engine']} by lists and on each other engine, {fewest['cell']} in any cell"
     )
 
 
@@ -223,10 +227,12 @@ outcomes alone. There are ties, cells at the edges of bins and missing cells; wh
 not declare types, one person's cells may have other encodings (1, 1.0, True, Decimal("1.0"), "1").
 How it is done: [security](security.md#the-audit).
 
-In parentheses: pairs; *mixed*: those of them, in all of the line, in mixed encodings. A dash: the
-question is refused for such rows, by what is public of them. *sources*: a digest of the code that
-decides what a kind draws (its module and all that this imports, and the replay's own); a line is
-replayed again when it changes. A star: replayed on older sources than its line.
+DuckDB counts lists and the files and frames beside them. Lists, PostgreSQL and Spark have all
+pairs, the other entrances a quarter. In parentheses: pairs; *mixed*: those of them, in all of the
+line, in mixed encodings. A dash: the question is refused for such rows, by what is public of them.
+*sources*: a digest of the code that decides what a kind draws (its module and all that this
+imports, and the replay's own); a line is replayed again when it changes. A star: replayed on older
+sources than its line.
 
 {verdict}
 """

@@ -444,6 +444,19 @@ _LOCAL: Final = (
     Entrance("address", _store_at_address, keyed=True),
 )
 ENTRANCES: Final = (*(entrance.name for entrance in _LOCAL), "PostgreSQL", "Spark")
+ENGINES: Final = ("list", "PostgreSQL", "Spark")
+"""An entrance of each engine. All others bring their rows to DuckDB, as lists do."""
+
+
+def pairs_needed(entrance: str, pairs: int) -> int:
+    """Return how many pairs a replay of everything takes through one entrance.
+
+    Those of one engine differ in how rows come in, not in what is asked of them.
+
+    >>> pairs_needed("PostgreSQL", 200), pairs_needed("hive", 200)
+    (200, 50)
+    """
+    return pairs if entrance in ENGINES else -(-pairs // 4)
 
 
 @contextmanager

@@ -72,7 +72,8 @@ def audit(
         neighbouring tables with the same noise. Everything but the un-noised numbers must be
         equal, and the loss at most the price.
     pairs
-        With --replay: neighbours for each kind, relation, unit and entrance.
+        With --replay: neighbours for each kind, relation, unit and engine; without --through, a
+        quarter of them through each other entrance to DuckDB than lists.
     through
         With --replay: the entrances to use, such as Parquet hive; left out, all that there are.
     lattice
