@@ -78,7 +78,7 @@ class PassSums(BoundedSum):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 1 <= self.k <= self.least <= self.most:
-            raise ArgumentError("k must be at most the least number of samples of a prompt.")
+            raise ArgumentError("k must be at most the smallest number of samples per prompt.")
 
     @property
     def largest(self) -> float:
@@ -114,7 +114,7 @@ class PassAtK(OfSums):
     )
     example: ClassVar[Mapping[str, Any]] = {"right": "a", "samples": 4}
     replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (*OfSums.replayed, {"k": 2})
-    right: Annotated[str, Text("a column"), "Declared column: how many samples were right."]
+    right: Annotated[str, Text("a column"), "The declared column with the number of right samples."]
     samples: Annotated[
         Any,
         Samples(),
@@ -131,7 +131,8 @@ class PassAtK(OfSums):
         least, most = self._ends(about)
         if self.k > least:
             raise ArgumentError(
-                f"k must be at most {least}, the least number of samples of a prompt, got {self.k}."
+                f"k must be at most {least}, the smallest number of samples per prompt, got "
+                f"{self.k}."
             )
         return PassSums(
             right=about.place(self.right),
