@@ -15,6 +15,7 @@ import sqlalchemy as sa
 pytest.importorskip("fastapi")
 pytest.importorskip("onnxruntime")
 
+from anyio.from_thread import start_blocking_portal
 from fastapi.testclient import TestClient
 from tests.conftest import new_schema
 
@@ -59,6 +60,14 @@ def _quick_hashes() -> Iterator[None]:
     quick = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(accounts, "_hasher", lambda: quick)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_loop() -> Iterator[None]:
+    """Requests share an event loop; a thread and a loop for each take longer than most answers."""
+    with start_blocking_portal() as portal, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TestClient, "portal", portal)
         yield
 
 
