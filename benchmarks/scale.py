@@ -2,7 +2,7 @@
 
     python -m benchmarks.scale [rows] [--keep FOLDER]  a quarter of an hour at most on idle cores
     python -m benchmarks.scale --full                  people to 300 million rows, PostgreSQL at 50
-    python -m benchmarks.scale --costs                 the table of docs/engines-cost.md
+    python -m benchmarks.scale --costs                 the table of docs/engines.md
     python -m benchmarks.scale --people 300000000      people alone: opening, questions, memory
     bash tools/with_postgres.sh python -m benchmarks.scale
 

@@ -15,7 +15,10 @@ COPIED = ["src", "papers", "tests", "proofs", "tools", "docs", "pyproject.toml",
           "README.md", "CHANGELOG.md", "CONTRIBUTING.md"]  # fmt: skip
 STEP = re.compile(r"(?:^<!-- ([^\n]+?) -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LISTED = re.compile(r"^- `([^`]+)`", re.MULTILINE)
-GUIDES = sorted((ROOT / "docs").glob("adding-*.md"))
+PAGE = (ROOT / "docs" / "adding-to-it.md").read_text(encoding="utf-8")
+GUIDES = dict(
+    re.findall(r"^## (Adding [^\n]+)\n(.*?)(?=^## Adding |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+)
 
 
 @pytest.fixture
@@ -65,9 +68,9 @@ def write(word: str, text: str, folder: Path) -> None:
     path.write_text(before.replace(found[0], found[0] + text), encoding="utf-8")
 
 
-def follow(guide: Path, folder: Path) -> list[subprocess.CompletedProcess[str]]:
+def follow(guide: str, folder: Path) -> list[subprocess.CompletedProcess[str]]:
     """Write what the guide writes, in its order, then run what it runs."""
-    steps = STEP.findall(guide.read_text(encoding="utf-8"))
+    steps = STEP.findall(guide)
     for word, _, text in steps:
         if word and word != "run":
             write(word, text, folder)
@@ -82,9 +85,9 @@ def follow(guide: Path, folder: Path) -> list[subprocess.CompletedProcess[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("guide", GUIDES.values(), ids=GUIDES)
 def test_a_guide_can_be_followed_and_touches_the_files_that_it_lists(
-    guide: Path, copy: Path
+    guide: str, copy: Path
 ) -> None:
     before = contents(copy)
     for done in follow(guide, copy):
@@ -92,7 +95,7 @@ def test_a_guide_can_be_followed_and_touches_the_files_that_it_lists(
         assert "no tests ran" not in done.stdout
     after = contents(copy)
     touched = {name for name in before | after if before.get(name) != after.get(name)}
-    listed = guide.read_text(encoding="utf-8").split("## Files touched")[1].split("\n## ")[0]
+    listed = guide.partition("### Files touched")[2].partition("\n### ")[0]
     assert touched == set(LISTED.findall(listed))
 
 
@@ -108,9 +111,8 @@ def test_a_guide_can_be_followed_and_touches_the_files_that_it_lists(
 def test_a_statistic_that_breaks_the_guides_rules_fails_the_suite(
     right: str, wrong: str, why: str, copy: Path
 ) -> None:
-    guide = ROOT / "docs" / "adding-a-question.md"
     file = "src/heldout/questions/confident_negatives.py"
-    text = next(text for word, _, text in STEP.findall(guide.read_text()) if word.endswith(file))
+    text = next(text for word, _, text in STEP.findall(PAGE) if word.endswith(file))
     assert right in text
     (copy / file).write_text(text.replace(right, wrong), encoding="utf-8")
     suite = ["tests/conformance/test_sensitivity.py", "-k", "RowsBelow"]
@@ -120,13 +122,10 @@ def test_a_statistic_that_breaks_the_guides_rules_fails_the_suite(
 
 
 def test_every_guide_is_followed() -> None:
-    assert [path.stem for path in GUIDES] == [
-        "adding-a-question",
-        "adding-an-engine",
-    ]
+    assert list(GUIDES) == ["Adding a question", "Adding an engine"]
+    assert all("### Files touched" in guide for guide in GUIDES.values())
 
 
 def test_the_guides_question_is_the_one_that_the_toy_package_adds() -> None:
-    text = (ROOT / "docs" / "adding-a-question.md").read_text(encoding="utf-8")
-    source = next(text for word, _, text in STEP.findall(text) if "/questions/" in word)
+    source = next(text for word, _, text in STEP.findall(PAGE) if "/questions/" in word)
     assert source == (ROOT / "tests" / "toy_questions" / "toy_heldout.py").read_text("utf-8")

@@ -1,7 +1,7 @@
 """Prints the documentation's table of metrics from the registry; `--write` puts it in its page.
 
 python tools/metrics_table.py            print
-python tools/metrics_table.py --write    renew docs/metrics.md
+python tools/metrics_table.py --write    renew docs/reference.md
 """
 
 import re
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from heldout.intervals import contrasts, registered
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"
-BETWEEN = re.compile(r"(<!-- from the registry -->\n).*?(<!-- to here -->)", re.DOTALL)
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference.md"
+BETWEEN = re.compile(r"(<!-- metrics, from the registry -->\n).*?(<!-- to here -->)", re.DOTALL)
 CELLS = ("TP", "FP", "FN", "TN")
 
 

@@ -14,7 +14,7 @@ from heldout.questions import Question, registered
 from heldout.server.declaration import SERVED
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "questions.md"
+PAGE = ROOT / "docs" / "reference.md"
 TYPED = ROOT / "src" / "heldout" / "questions" / "__init__.py"
 FAMILIES = re.compile(r"(    from heldout\.questions\.[\w.]+ import \*  # noqa: F403\n)+")
 BETWEEN = re.compile(r"(<!-- from the registry -->\n).*?(<!-- to here -->)", re.DOTALL)

@@ -51,6 +51,13 @@ def test_the_page_has_every_table_and_figure() -> None:
         assert re.search(rf"(\| |[:,] ){name}( \||,|\.)", sections[entry.paper]), entry.name
 
 
+def test_the_page_ends_with_the_errata_as_the_command_writes_them() -> None:
+    errata = (SOURCES / "templates" / "errata.md").read_text("utf-8")
+    assert errata.startswith("## Errata\n")
+    assert PAGE.read_text("utf-8").endswith(errata)
+    assert markdown([]).endswith(errata)
+
+
 def test_the_page_has_rows_of_every_paper_and_more_than_one_verdict() -> None:
     rows = _rows()
     assert {row[0] for row in rows} == set(PAPERS)

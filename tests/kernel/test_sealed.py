@@ -152,7 +152,7 @@ def test_a_failing_draw_shows_no_count_in_the_frames_of_the_door(
     """Tools that print local variables see the frames between the rows and the noise.
 
     What `read` and `sample` hold while they run is bare: that is where the limit lies, and
-    docs/known-limits.md says so. The frames that stay on the stack around them hold envelopes.
+    docs/security.md says so. The frames that stay on the stack around them hold envelopes.
     """
     rows = 1729
     table = {"y": [1] * rows, "p": [0.5] * rows}

@@ -105,8 +105,8 @@ PAPERS = {
 
 def markdown(made: list[dict[str, Any]]) -> str:
     """Return the claims as a page of the documentation, one table per paper."""
-    text = (files("heldout_papers") / "templates" / "papers.md").read_text("utf-8")
-    parts = [text.rstrip()]
+    templates = files("heldout_papers") / "templates"
+    parts = [(templates / "papers.md").read_text("utf-8").rstrip()]
     for paper, title in PAPERS.items():
         entries = [entry for entry in made if entry["paper"] == paper]
         rows = [
@@ -119,6 +119,7 @@ def markdown(made: list[dict[str, Any]]) -> str:
         silent = [f"{e['kind']} {e['number']}" for e in entries if not e["claims"]]
         if silent:
             parts.append(f"Drawn, with no claim to check: {', '.join(silent)}.")
+    parts.append((templates / "errata.md").read_text("utf-8").rstrip())
     return "\n\n".join(parts) + "\n"
 
 

@@ -43,7 +43,7 @@ _ALL_SCORES = {**SCORES, "PI": "purity-index"}
 _NOTES = (
     "Relation add-remove, 10-fold cross-validation, as in the paper. Every word of the texts but "
     "English stop words is a feature: taken for public, as the paper does, which it is not.",
-    "Private Threshold Testing, NoisyCut and Cluster Selection are not private (docs/errata.md); "
+    "Private Threshold Testing, NoisyCut and Cluster Selection are not private (docs/papers.md); "
     "nor is information gain with the sensitivity of the paper's footnote 1. They are marked *.",
     "The paper's thresholds are not printed; ours are the best of three for its own methods. "
     "'heldout' is PrivatePipeline() at the same epsilon, all parts included.",

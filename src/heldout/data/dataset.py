@@ -81,7 +81,7 @@ class Dataset(PrivateTable):
     neighbours
         "replace-one" (the number of rows is public) or "add-remove". "label" protects each row's
         outcome and nothing else: scores, groups, weights, keys and the number of rows are taken
-        to be public; see docs/neighbours-and-units.md for when that is wrong.
+        to be public; see docs/how-it-works.md for when that is wrong.
     values
         Instead of a label: columns with a number for each row, and the bounds of each,
         `{"dice": (0, 1)}`; or with words, and the number that each stands for,

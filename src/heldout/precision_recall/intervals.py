@@ -29,7 +29,7 @@ by how much. Here:
    values give V (Satterthwaite), at least 4: few influential examples mean few degrees of freedom.
 4. Wilson's score interval at n_eff. It stays in [0, 1] and also holds for an area of 0 or 1.
 
-w and the floor of 4 were chosen by simulation; docs/precision-recall.md has the measurements.
+w and the floor of 4 were chosen by simulation; docs/ranking.md has the measurements.
 
 Reference: Boyd, 2014, section 4.3.
 """

@@ -649,7 +649,7 @@ class Session(PrivateSession):
 
         One booking pays for all of it. `threshold` is the middle of the score range unless it is
         given; `curves` adds them, for a quarter of the price; `sections` buys only those named, by
-        the kinds of their questions (docs/questions.md lists which have a section); `scores` is as
+        the kinds of their questions (docs/reference.md lists which have a section); `scores` is as
         in `auc`; `by` adds the decisions by group; with `weighted` rows count by their weights, and
         what has no weighted form is left out; `k` is how many rows of each ranked list count.
         """
