@@ -1,14 +1,17 @@
 """A number that people read: its value, what noise did to it, and what it says about others."""
 
+import copy
 import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 
-from heldout.arguments import Share
+from heldout.arguments import Share, visible
 from heldout.drawing.words import around, between, by_width, number, show_held_end
 from heldout.errors import ArgumentError, MissingDependency
 from heldout.kernel import Loss, Protection, Receipt, price
@@ -70,6 +73,35 @@ class Measure(float):
         self.reach = reach
         self._known = {}
         return self
+
+    @classmethod
+    def of(cls, reading: Any, to: Callable[[float], float] = float, **more: Any) -> "Measure":
+        """Return something with a value and two intervals as a measure.
+
+        `to`, a function that rises, gives what is shown of the value and of all ends.
+        """
+
+        def ends(interval: Interval) -> Interval:
+            return to(interval[0]), to(interval[1])
+
+        return cls(
+            to(reading.value),
+            noise_interval=lambda level: ends(reading.noise_interval(level)),
+            interval=lambda level: ends(reading.interval(level)),
+            **more,
+        )
+
+    @classmethod
+    def read(
+        cls, value: float, interval: Callable[[float, bool], Interval], **more: Any
+    ) -> "Measure":
+        """Return a number with two intervals that one function of (level, noise alone) gives."""
+        return cls(
+            value,
+            noise_interval=lambda level: interval(level, True),
+            interval=lambda level: interval(level, False),
+            **more,
+        )
 
     @property
     def value(self) -> float:
@@ -423,3 +455,79 @@ class Release(Answer):
             drawn=self.figures(),
             note=f"Paid: {self.terms}. Receipt {self.receipt.hash}.",
         )
+
+
+class Difference(Release):
+    """The second model's number minus the first one's, on the same rows."""
+
+    pays_more: ClassVar[str] = "Pay more."
+    note: ClassVar[str] = "Upright line: no difference."
+    sides: ClassVar[tuple[str, str]] = ("score", "rival")
+    """The parameters that name the models."""
+    _names: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    @abstractmethod
+    def compared(self) -> str:
+        """Return what the models are compared by, in words."""
+
+    @property
+    @abstractmethod
+    def p_value(self) -> float:
+        """Return how often so large a difference would be released if the models were equal."""
+
+    @property
+    def phrases(self) -> tuple[str, str, str]:
+        """Return what is said of the better model: that it is, to be it, than the other."""
+        by = self.compared
+        return f"has the better {by}", f"have the better {by}", f"has a better {by} than"
+
+    @property
+    def more_is_better(self) -> bool:
+        return False
+
+    def called(self, names: Mapping[str, str]) -> Self:
+        other = copy.copy(self)
+        other._names = names
+        return other
+
+    @property
+    def score(self) -> str:
+        """The first model, A: its column, or what it is called."""
+        column = str(self.parameters[self.sides[0]])
+        return self._names.get(column, column)
+
+    @property
+    def rival(self) -> str:
+        """The second model, B."""
+        column = str(self.parameters[self.sides[1]])
+        return self._names.get(column, column)
+
+    def finding(self, level: float = 0.95) -> str:
+        """Return which model is better, as far as the interval tells."""
+        low, high = self.interval(level)
+        first, second = visible(self.score), visible(self.rival)
+        is_better, be_better, better_than = self.phrases
+        sure = f"with {level * 100:g}% confidence"
+        if not self.headline.informative:
+            return f"Noise hides which of {first} and {second} {is_better}. {self.pays_more}"
+        if low <= 0 <= high:
+            return f"Neither {first} nor {second} is shown to {be_better}, {sure}."
+        better, worse = (second, first) if (low > 0) == self.more_is_better else (first, second)
+        return f"{better} {better_than} {worse}, {sure}."
+
+    def figures(self, level: float = 0.95) -> list["Figure"]:
+        """The difference with its intervals, and a line where the models are equal."""
+        from heldout.drawing.pictures import interval_plot
+
+        name = visible(f"{self.rival} minus {self.score}")
+        title = f"Difference in {self.compared}"
+        drawn = interval_plot({name: self.headline}, level=level, title=title, mark=0)
+        return [replace(drawn, caption=f"{self.note} {drawn.caption}")]
+
+    def __str__(self) -> str:
+        return f"{self.headline}, p-value {self.p_value:.3g}"
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        more = {"p_value": self.p_value, "finding": self.finding(level)}
+        return {**super().as_dict(level), **more}

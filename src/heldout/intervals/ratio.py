@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.arrays import Bools, Floats, Ints
-from heldout.intervals.measure import Interval, Measure, Release
+from heldout.intervals.measure import Measure, Release
 from heldout.intervals.noise import NoiseSum, halved
 from heldout.intervals.tuned import DENOMINATOR_SHARE, NO_ROWS
 from heldout.kernel.door import Drawn
@@ -403,20 +403,11 @@ def mean(
 
     Half of its range lies below `middle`, where that is given.
     """
-
-    def scaled(interval: Callable[[float], Interval]) -> Callable[[float], Interval]:
-        def compute(level: float) -> Interval:
-            first, last = interval(level)
-            return (low + first * largest, low + last * largest)
-
-        return compute
-
-    return Measure(
-        low + ratio.value * largest,
+    return Measure.of(
+        ratio,
+        lambda place: low + place * largest,
         name=name,
         terms=terms,
-        noise_interval=scaled(ratio.noise_interval),
-        interval=scaled(ratio.interval),
         share=lambda value: (value - low) / (largest if middle is None else value + middle),
     )
 

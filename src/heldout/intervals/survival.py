@@ -166,6 +166,10 @@ class SurvivalCurve:
             return (0.0, 1.0 if self.shown == 0 else self.interval(self.shown - 1, level)[1])
         return self._interval(time, self._quantile(time, level))
 
+    def ends(self, time: int, level: float, noise: bool) -> Interval:
+        """Return the interval of noise alone, or the one of both."""
+        return self.noise_interval(time, level) if noise else self.interval(time, level)
+
     def noise_deviation(self, time: int) -> float:
         """Return the standard deviation of the noise of the logarithm, at a time that is shown."""
         return math.sqrt(self._noise_variance(time))

@@ -231,6 +231,10 @@ class Question(ABC, Generic[R_co]):
     """What the answer is, in one sentence."""
     of: ClassVar[tuple[type[Description], ...]]
     """Which rows it may be asked of, by their description."""
+    needs_columns: ClassVar[tuple[int, str]] = (0, "")
+    """How many columns with bounds the rows must declare, and what to say if there are fewer."""
+    column_field: ClassVar[str | None] = None
+    """The field that names one of them; the first is suggested."""
     holds_sections: ClassVar[bool] = False
     """True if its answer holds those of other kinds, by their sections."""
     counts_positives: ClassVar[bool] = False
@@ -347,7 +351,8 @@ class Question(ABC, Generic[R_co]):
     @classmethod
     def suggested(cls, about: Description) -> Mapping[str, object]:
         """Return values of its fields that the public facts of the rows suggest."""
-        return {}
+        columns = list(getattr(about, "values", ()))
+        return {cls.column_field: columns[0]} if cls.column_field and columns else {}
 
     @classmethod
     def why_not(cls, about: Description) -> str | None:
@@ -356,7 +361,8 @@ class Question(ABC, Generic[R_co]):
         None if they can. Families add their own conditions.
         """
         if type(about) in cls.of:
-            return None
+            least, why = cls.needs_columns
+            return why if len(getattr(about, "values", ())) < least else None
         needed = " or ".join(kind.rows_in_words for kind in cls.of)
         return f"it needs {needed}, and these are {about.rows_in_words}"
 

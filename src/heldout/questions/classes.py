@@ -297,25 +297,16 @@ def _count(counts: NoisyCounts, which: Any, name: str, terms: str) -> Measure:
     total = float(which @ counts.estimate)
     most = np.inf if counts.rows is None else float(counts.rows)
 
-    def interval(level: float) -> Interval:
+    def interval(level: float, _: bool) -> Interval:
         half = counts.noise(which).quantile(level) + counts.granularity(which)
         return float(np.clip(total - half, 0, most)), float(np.clip(total + half, 0, most))
 
     value = float(np.clip(np.round(total), 0, most))
-    return Measure(
-        value, name=name, terms=terms, noise_interval=interval, interval=interval, whole=True
-    )
+    return Measure.read(value, interval, name=name, terms=terms, whole=True)
 
 
 def _share(name: str, reading: Any, terms: str, share: Any = float) -> Measure:
-    return Measure(
-        reading.value,
-        name=name,
-        terms=terms,
-        noise_interval=reading.noise_interval,
-        interval=reading.interval,
-        share=share,
-    )
+    return Measure.of(reading, name=name, terms=terms, share=share)
 
 
 class OneClass(ConfusionReadings):
@@ -551,14 +542,9 @@ class ClassAreas(Release):
         measures = {mean.name: mean}
         for name, release in self.classes.items():
             one = release.headline
-            measures[f"{one.name}, {name}"] = Measure(
-                one.value,
-                name=f"{one.name}, {name}",
-                terms=self._drawn.terms,
-                noise_interval=one.noise_interval,
-                interval=one.interval,
-                share=float,
-                reach=one.reach,
+            called = f"{one.name}, {name}"
+            measures[called] = Measure.of(
+                one, name=called, terms=self._drawn.terms, share=float, reach=one.reach
             )
         return measures
 

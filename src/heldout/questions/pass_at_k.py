@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from heldout.arguments import visible
 from heldout.data import Dataset, PrivateTable
-from heldout.data.description import Description, MeasuredRows
+from heldout.data.description import MeasuredRows
 from heldout.data.sql import balanced, double, held_to
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Protection
@@ -106,14 +106,15 @@ class PassSums(BoundedSum):
 class PassAtK(OfSums):
     """The mean over prompts of the chance that one of k samples is right."""
 
-    kind: ClassVar[str] = "pass-at-k"
-    title: ClassVar[str] = "pass at k"
-    asks: ClassVar[str] = "Would one of k answers be right?"
-    tells: ClassVar[str] = (
+    kind = "pass-at-k"
+    title = "pass at k"
+    asks = "Would one of k answers be right?"
+    tells = (
         "pass@k: the chance that one of k samples of a prompt is right, on average over prompts."
     )
+    column_field = "right"
     example: ClassVar[Mapping[str, Any]] = {"right": "a", "samples": 4}
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (*OfSums.replayed, {"k": 2})
+    replayed = (*OfSums.replayed, {"k": 2})
     right: Annotated[str, Text("a column"), "Declared column: how many samples were right."]
     samples: Annotated[
         Any,
@@ -121,11 +122,6 @@ class PassAtK(OfSums):
         "How many samples each prompt has: a number, or the declared column that says so.",
     ]
     k: Annotated[int, Whole(1, 100), "How many samples somebody may look at."] = 1
-
-    @classmethod
-    def suggested(cls, about: Description) -> Mapping[str, object]:
-        first = next(iter(about.values), None) if isinstance(about, MeasuredRows) else None
-        return {} if first is None else {"right": first}
 
     def statistic(self, about: MeasuredRows) -> PassSums:
         least, most = self._ends(about)

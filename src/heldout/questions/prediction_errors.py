@@ -1,7 +1,7 @@
 """Two regressions on the same rows: the difference of their mean errors."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +13,7 @@ from heldout.data import Dataset
 from heldout.data.description import Description, MeasuredRows
 from heldout.data.sql import double, held_to
 from heldout.errors import ArgumentError
-from heldout.intervals.measure import Interval, Measure, Release
+from heldout.intervals.measure import Difference, Interval, Measure
 from heldout.intervals.ratio import Ratio, noisy_sums, share_of
 from heldout.kernel.door import Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
@@ -27,7 +27,7 @@ from heldout.questions.worst_cases import PERSON, REMOVE, WorstCase
 __all__ = ["CompareErrors"]
 
 if TYPE_CHECKING:
-    from heldout.drawing.chart import Figure
+    pass
 
 ABSOLUTE, SQUARED = "mean-absolute-error", "root-mean-squared-error"
 TITLES: Final = {ABSOLUTE: "mean absolute error", SQUARED: "root mean squared error"}
@@ -99,8 +99,10 @@ class ErrorSums(BoundedSum):
         return []
 
 
-class ErrorDifference(Release):
+class ErrorDifference(Difference):
     """The second prediction's mean error minus the first one's, on the same rows."""
+
+    sides: ClassVar[tuple[str, str]] = ("first", "second")
 
     def __init__(self, drawn: Drawn) -> None:
         super().__init__(drawn)
@@ -143,7 +145,10 @@ class ErrorDifference(Release):
         def signed(share: float) -> float:
             return reach * (2 * share - 1)
 
-        def ends(of: Callable[[Ratio, float], Interval], level: float) -> Interval:
+        def ends(level: float, noise: bool) -> Interval:
+            def of(ratio: Ratio, at: float) -> Interval:
+                return ratio.noise_interval(at) if noise else ratio.interval(at)
+
             if not squared:
                 low, high = of(self._difference, level)
                 return signed(low), signed(high)
@@ -158,59 +163,37 @@ class ErrorDifference(Release):
             ]
             return min(corners), max(corners)
 
-        title = TITLES[self._measured]
-        second, first = (str(self.parameters[name]) for name in ("second", "first"))
-        name = visible(f"{title} of {second} minus {title} of {first}")
+        title = self.compared
+        name = visible(f"{title} of {self.rival} minus {title} of {self.score}")
         value = signed(self._difference.value)
         if squared:
             value = self._apart(value, max(reach * self._level.value, abs(value) / 2))
         widest = math.sqrt(reach) if squared else reach
         return {
-            name: Measure(
+            name: Measure.read(
                 value,
+                ends,
                 name=name,
                 terms=self.terms,
-                noise_interval=lambda level: ends(lambda own, at: own.noise_interval(at), level),
-                interval=lambda level: ends(lambda own, at: own.interval(at), level),
                 share=lambda value: (value / widest + 1) / 2,
             )
         }
 
     @property
     def p_value(self) -> float:
-        """Return how often so large a difference would be released if errors were equal."""
         return self._difference.p_value(0.5)
 
-    def finding(self, level: float = 0.95) -> str:
-        """Return which prediction errs less, as far as the interval tells."""
-        low, high = self.interval(level)
-        first, second = (visible(str(self.parameters[name])) for name in ("first", "second"))
-        by, sure = TITLES[self._measured], f"with {level * 100:g}% confidence"
-        if not self.headline.informative:
-            return f"Noise hides which of {first} and {second} has the smaller {by}. Pay more."
-        if low <= 0 <= high:
-            return f"Neither {first} nor {second} is shown to have the smaller {by}, {sure}."
-        better, worse = (first, second) if low > 0 else (second, first)
-        return f"{better} has a smaller {by} than {worse}, {sure}."
+    @property
+    def compared(self) -> str:
+        return TITLES[self._measured]
+
+    @property
+    def phrases(self) -> tuple[str, str, str]:
+        by = self.compared
+        return f"has the smaller {by}", f"have the smaller {by}", f"has a smaller {by} than"
 
     def plotted(self) -> dict[str, Measure]:
         return {}
-
-    def figures(self, level: float = 0.95) -> list["Figure"]:
-        """The difference with its intervals, and a line where errors are equal."""
-        from heldout.drawing.pictures import interval_plot
-
-        name = visible(f"{self.parameters['second']} minus {self.parameters['first']}")
-        title = f"Difference in {TITLES[self._measured]}"
-        drawn = interval_plot({name: self.headline}, level=level, title=title, mark=0)
-        return [replace(drawn, caption=f"Upright line: no difference. {drawn.caption}")]
-
-    def __str__(self) -> str:
-        return f"{self.headline}, p-value {self.p_value:.3g}"
-
-    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
-        more = {"p_value": self.p_value, "finding": self.finding(level)}
-        return {**super().as_dict(level), **more}
 
     def _noisy(self) -> object:
         return {name: list(map(int, values)) for name, values in self._drawn.values.items()}
@@ -224,17 +207,21 @@ class CompareErrors(Question[ErrorDifference]):
     beyond `largest_error`, a public number, count as that: the smaller it is, the less noise.
     """
 
-    kind: ClassVar[str] = "compare-errors"
-    title: ClassVar[str] = "difference in error"
-    asks: ClassVar[str] = "Does another regression have smaller errors?"
-    tells: ClassVar[str] = (
+    kind = "compare-errors"
+    title = "difference in error"
+    asks = "Does another regression have smaller errors?"
+    tells = (
         "The difference in mean absolute or root mean squared error on the same rows, with its "
         "interval."
     )
-    of: ClassVar[tuple[type, ...]] = (MeasuredRows,)
-    cannot_pool: ClassVar[str] = "differences in error of several sites are not combined yet"
+    of = (MeasuredRows,)
+    cannot_pool = "differences in error of several sites are not combined yet"
+    needs_columns = (
+        2,
+        "it needs what was observed and predictions: declare values={'pay': (0, 9), ...}",
+    )
     example: ClassVar[Mapping[str, Any]] = {"observed": "a", "first": "b", "second": "a"}
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    replayed = (
         {},
         {"measure": ABSOLUTE},
         {"largest_error": 0.5},
@@ -248,13 +235,6 @@ class CompareErrors(Question[ErrorDifference]):
     largest_error: Annotated[
         float | None, Number(), "Errors beyond this count as this; left out, as the bounds allow."
     ] = None
-
-    @classmethod
-    def why_not(cls, about: Description) -> str | None:
-        why = super().why_not(about)
-        if why is None and isinstance(about, MeasuredRows) and len(about.values) < 2:
-            why = "it needs what was observed and predictions: declare values={'pay': (0, 9), ...}"
-        return why
 
     @classmethod
     def suggested(cls, about: Description) -> Mapping[str, object]:

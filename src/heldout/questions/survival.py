@@ -170,12 +170,11 @@ class SurvivalReading:
     def _measure(self, place: int) -> Measure:
         curve, shown = self._curve, self._curve.shown
         last = float(curve.shares[shown - 1]) if shown else 1.0
-        return Measure(
+        return Measure.read(
             float(curve.shares[place]) if place < shown else last / 2,
+            lambda level, noise: curve.ends(place, level, noise),
             name=self._called(place),
             terms=self.terms,
-            noise_interval=lambda level: curve.noise_interval(place, level),
-            interval=lambda level: curve.interval(place, level),
             share=float,
             reach=None if place < shown else lambda level: 1.0,
         )
@@ -207,8 +206,7 @@ class SurvivalReading:
         curve, wanted = self._curve, 1 - share
 
         def between(level: float, noise: bool) -> Interval:
-            of = curve.noise_interval if noise else curve.interval
-            ends = [of(place, level) for place in range(curve.shown)]
+            ends = [curve.ends(place, level, noise) for place in range(curve.shown)]
             before = [
                 time for time, (low, _) in zip(self.times, ends, strict=False) if low > wanted
             ]
@@ -220,13 +218,8 @@ class SurvivalReading:
         shares = np.concatenate([[1.0], curve.shares])
         times = np.concatenate([[0.0], self.times[: curve.shown]])
         value = float(np.interp(-wanted, -shares, times)) if curve.shown else self.times[-1]
-        return Measure(
-            value,
-            name=f"time by which {share * 100:g}% had the event",
-            terms=self.terms,
-            noise_interval=lambda level: between(level, noise=True),
-            interval=lambda level: between(level, noise=False),
-        )
+        name = f"time by which {share * 100:g}% had the event"
+        return Measure.read(value, between, name=name, terms=self.terms)
 
     def surprise(self, name: str, value: float) -> float:
         return self._curve.surprise(list(self.measures).index(name), value)
@@ -307,16 +300,16 @@ class CalibrationRelease(Release):
         curve, last = self._curves[place], self._last
         low, high = self.edges[place : place + 2]
 
-        def turned(interval: Interval) -> Interval:
-            return (1 - interval[1], 1 - interval[0])
+        def turned(level: float, noise: bool) -> Interval:
+            least, most = curve.ends(last, level, noise)
+            return (1 - most, 1 - least)
 
         shown = last < curve.shown
-        return Measure(
+        return Measure.read(
             1 - float(curve.shares[last]) if shown else 0.5,
+            turned,
             name=f"observed risk where {low:g} to {high:g} is predicted",
             terms=self.terms,
-            noise_interval=lambda level: turned(curve.noise_interval(last, level)),
-            interval=lambda level: turned(curve.interval(last, level)),
             share=float,
             reach=None if shown else lambda level: 1.0,
         )
@@ -416,16 +409,15 @@ class LogRankRelease(Release):
     def _ratio(self, group: str, score: float, variance: float, law: NoiseSum) -> Measure:
         still = replace(law, deviation=0.0)
 
-        def ends(spread: NoiseSum, level: float) -> Interval:
-            reach = spread.quantile(level)
+        def ends(level: float, noise: bool) -> Interval:
+            reach = (still if noise else law).quantile(level)
             return (_exp((score - reach) / variance), _exp((score + reach) / variance))
 
-        return Measure(
+        return Measure.read(
             _exp(score / variance),
+            ends,
             name=f"hazard ratio of {visible(group)} to all others",
             terms=self.terms,
-            noise_interval=lambda level: ends(still, level),
-            interval=lambda level: ends(law, level),
             share=lambda ratio: ratio / (1 + ratio),
         )
 
@@ -476,6 +468,9 @@ GridOfTimes = Annotated[
 ]
 
 
+NEEDS_RISK = (1, "no column has predicted risks: declare values={'risk': (0, 1)}")
+
+
 def _laplace(question: Question[Any], statistic: SurvivalCounts, about: Any) -> DiscreteLaplace:
     sensitivity = statistic.sensitivity(about.protection)
     return DiscreteLaplace.for_epsilon(
@@ -496,16 +491,16 @@ def typical_cells(times: int, rows: float, hazard: float = 0.7) -> Floats:
 class KaplanMeier(Divisible[SurvivalRelease, ByGroup[SurvivalRelease]]):
     """The share of rows without the event past each of some public times."""
 
-    kind: ClassVar[str] = "kaplan-meier"
-    title: ClassVar[str] = "Kaplan-Meier curve"
-    asks: ClassVar[str] = "How many survive past each time?"
-    tells: ClassVar[str] = (
+    kind = "kaplan-meier"
+    title = "Kaplan-Meier curve"
+    asks = "How many survive past each time?"
+    tells = (
         "The Kaplan-Meier curve at public times: the share without the event, allowing for "
         "censoring, with a band and the median time."
     )
-    of: ClassVar[tuple[type, ...]] = (SurvivalRows,)
+    of = (SurvivalRows,)
     example: ClassVar[Mapping[str, Any]] = {"grid": [1.0, 2.0]}
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"})
+    replayed = ({}, {"by": "g"})
     grid: GridOfTimes
 
     def statistic(self) -> SurvivalCounts:
@@ -536,15 +531,15 @@ class KaplanMeier(Divisible[SurvivalRelease, ByGroup[SurvivalRelease]]):
 class SurvivalCalibration(Divisible[CalibrationRelease, ByGroup[CalibrationRelease]]):
     """The share with the event by a horizon, by bins of the risk that a model predicts for then."""
 
-    kind: ClassVar[str] = "survival-calibration"
-    title: ClassVar[str] = "calibration at a horizon"
-    asks: ClassVar[str] = "Do as many have the event by then as predicted?"
-    tells: ClassVar[str] = (
-        "The share with the event by a horizon, allowing for censoring, by predicted risk."
-    )
-    of: ClassVar[tuple[type, ...]] = (SurvivalRows,)
+    kind = "survival-calibration"
+    title = "calibration at a horizon"
+    asks = "Do as many have the event by then as predicted?"
+    tells = "The share with the event by a horizon, allowing for censoring, by predicted risk."
+    of = (SurvivalRows,)
+    needs_columns = NEEDS_RISK
+    column_field = "column"
     example: ClassVar[Mapping[str, Any]] = {"column": "a", "horizon": 2.0, "bins": 2, "steps": 2}
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"})
+    replayed = ({}, {"by": "g"})
     column: Annotated[
         str, Text("a column"), "Declared column: the predicted risk of the event by the horizon."
     ]
@@ -553,18 +548,6 @@ class SurvivalCalibration(Divisible[CalibrationRelease, ByGroup[CalibrationRelea
     steps: Annotated[
         int, Whole(1, 100), "How many bins of time allow for rows that were lost before."
     ] = 4
-
-    @classmethod
-    def why_not(cls, about: Description) -> str | None:
-        why = super().why_not(about)
-        if why is None and isinstance(about, SurvivalRows) and not about.values:
-            why = "no column has predicted risks: declare values={'risk': (0, 1)}"
-        return why
-
-    @classmethod
-    def suggested(cls, about: Description) -> Mapping[str, object]:
-        first = next(iter(about.values), None) if isinstance(about, SurvivalRows) else None
-        return {} if first is None else {"column": first}
 
     def _ends(self, about: SurvivalRows) -> tuple[float, float]:
         about.place(self.column)
@@ -610,13 +593,11 @@ class SurvivalCalibration(Divisible[CalibrationRelease, ByGroup[CalibrationRelea
 class LogRank(Question[LogRankRelease]):
     """The log-rank test: do events come as often in all groups of a declared column?"""
 
-    kind: ClassVar[str] = "log-rank"
-    title: ClassVar[str] = "log-rank test"
-    asks: ClassVar[str] = "Are events equally frequent in all groups?"
-    tells: ClassVar[str] = (
-        "The hazard ratio of each group to all others, and the p-value of the log-rank test."
-    )
-    of: ClassVar[tuple[type, ...]] = (SurvivalRows,)
+    kind = "log-rank"
+    title = "log-rank test"
+    asks = "Are events equally frequent in all groups?"
+    tells = "The hazard ratio of each group to all others, and the p-value of the log-rank test."
+    of = (SurvivalRows,)
     example: ClassVar[Mapping[str, Any]] = {"grid": [1.0, 2.0], "between": "g"}
     grid: GridOfTimes
     between: Annotated[str, Text("a column"), "Declared column whose groups are compared."]
@@ -785,13 +766,18 @@ class ConcordanceRelease(Release):
     @cached_property
     def measures(self) -> dict[str, Measure]:
         draw, known = self._draw, self._known
+
+        def ends(level: float, noise: bool) -> Interval:
+            return (noise_interval if noise else population_interval)(
+                draw, level=level, known=known
+            )
+
         return {
-            self.name: Measure(
+            self.name: Measure.read(
                 draw.value,
+                ends,
                 name=self.name,
                 terms=self.terms,
-                noise_interval=lambda level: noise_interval(draw, level=level, known=known),
-                interval=lambda level: population_interval(draw, level=level, known=known),
                 share=float,
                 reach=lambda level: noise_reach(draw, level=level, known=known),
             )
@@ -809,16 +795,16 @@ class ConcordanceIndex(Divisible[ConcordanceRelease, ByGroup[ConcordanceRelease]
     at one time are, and the censored row lives on: as in lifelines.
     """
 
-    kind: ClassVar[str] = "concordance"
-    title: ClassVar[str] = "concordance"
-    takes_long: ClassVar[bool] = True
-    asks: ClassVar[str] = "Does a higher risk mean an earlier event?"
-    tells: ClassVar[str] = (
+    kind = "concordance"
+    title = "concordance"
+    takes_long = True
+    asks = "Does a higher risk mean an earlier event?"
+    tells = (
         "Harrell's C: among pairs of rows where it is known whose event came first, how often "
         "that row has the higher score."
     )
-    of: ClassVar[tuple[type, ...]] = (SurvivalRows,)
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"})
+    of = (SurvivalRows,)
+    replayed = ({}, {"by": "g"})
 
     def __post_init__(self) -> None:
         super().__post_init__()

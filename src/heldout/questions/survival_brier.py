@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final
 import numpy as np
 
 from heldout.arrays import Floats, Ints
-from heldout.data.description import Description, SurvivalRows
+from heldout.data.description import SurvivalRows
 from heldout.data.sql import double, held_to
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval, Measure, Release
@@ -24,6 +24,7 @@ from heldout.kernel.statistic import BoundedSum, Statistic
 from heldout.questions.base import Number, Question, Text, Whole
 from heldout.questions.quote import Guess
 from heldout.questions.survival import (
+    NEEDS_RISK,
     SurvivalCounts,
     bin_counts,
     survival_pairs,
@@ -166,7 +167,8 @@ class SurvivalBrierRelease(Release):
     def measures(self) -> dict[str, Measure]:
         value = self._ratio.value * self._largest
 
-        def widened(ends: Interval, level: float) -> Interval:
+        def widened(level: float, noise: bool) -> Interval:
+            ends = self._ratio.noise_interval(level) if noise else self._ratio.interval(level)
             more = NormalDist().inv_cdf((1 + level) / 2) * value * min(self._weight_noise, 1e6)
             low, high = (end * self._largest for end in ends)
             return (
@@ -174,12 +176,11 @@ class SurvivalBrierRelease(Release):
                 min(value + math.hypot(high - value, more), self._largest),
             )
 
-        measure = Measure(
+        measure = Measure.read(
             min(value, 1.0),
+            widened,
             name=self.name,
             terms=self.terms,
-            noise_interval=lambda level: widened(self._ratio.noise_interval(level), level),
-            interval=lambda level: widened(self._ratio.interval(level), level),
             share=lambda score: score / (score + 0.25),
             reach=None if math.isfinite(self._weight_noise) else lambda level: 1.0,
         )
@@ -241,13 +242,13 @@ class _Plan:
 class SurvivalBrier(Question[SurvivalBrierRelease]):
     """The mean squared error of predicted risks by a horizon, weighted for rows that were lost."""
 
-    kind: ClassVar[str] = "survival-brier"
-    title: ClassVar[str] = "Brier score at a horizon"
-    asks: ClassVar[str] = "How far are predicted risks from what happened by then?"
-    tells: ClassVar[str] = (
-        "The Brier score of predicted risks by a horizon, weighted to allow for censoring."
-    )
-    of: ClassVar[tuple[type, ...]] = (SurvivalRows,)
+    kind = "survival-brier"
+    title = "Brier score at a horizon"
+    asks = "How far are predicted risks from what happened by then?"
+    tells = "The Brier score of predicted risks by a horizon, weighted to allow for censoring."
+    of = (SurvivalRows,)
+    needs_columns = NEEDS_RISK
+    column_field = "column"
     example: ClassVar[Mapping[str, Any]] = {"column": "a", "horizon": 2.0, "steps": 2}
     column: Annotated[
         str, Text("a column"), "Declared column: the predicted risk of the event by the horizon."
@@ -256,18 +257,6 @@ class SurvivalBrier(Question[SurvivalBrierRelease]):
     steps: Annotated[
         int, Whole(1, 100), "How many bins of time tell how many rows were lost by when."
     ] = 6
-
-    @classmethod
-    def why_not(cls, about: Description) -> str | None:
-        why = super().why_not(about)
-        if why is None and isinstance(about, SurvivalRows) and not about.values:
-            why = "no column has predicted risks: declare values={'risk': (0, 1)}"
-        return why
-
-    @classmethod
-    def suggested(cls, about: Description) -> Mapping[str, object]:
-        first = next(iter(about.values), None) if isinstance(about, SurvivalRows) else None
-        return {} if first is None else {"column": first}
 
     def _plan(self, about: SurvivalRows) -> _Plan:
         place = about.place(self.column)

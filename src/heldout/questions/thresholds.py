@@ -15,7 +15,7 @@ import numpy as np
 
 from heldout.arguments import Share, visible
 from heldout.arrays import Ints
-from heldout.data.description import Description, MeasuredRows, ScoredRows
+from heldout.data.description import MeasuredRows, ScoredRows
 from heldout.data.sql import Columns, double, held_to
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import NoisyConfusion
@@ -359,16 +359,7 @@ class ConformalRelease(Release):
     @cached_property
     def measures(self) -> dict[str, Measure]:
         ratio = Ratio(self._counts, np.array([1.0, 0.0]), np.ones(2))
-        return {
-            "coverage": Measure(
-                ratio.value,
-                name="coverage",
-                terms=self.terms,
-                noise_interval=ratio.noise_interval,
-                interval=ratio.interval,
-                share=float,
-            )
-        }
+        return {"coverage": Measure.of(ratio, name="coverage", terms=self.terms, share=float)}
 
     def surprise(self, name: str, value: float) -> float:
         return self.measures[name].surprise(value)
@@ -398,16 +389,16 @@ def _exact_share(share: float) -> Fraction:
 class ThresholdFor(Divisible[ThresholdRelease, ByGroup[ThresholdRelease]]):
     """The threshold that reaches a recall or a specificity, and how it performs."""
 
-    kind: ClassVar[str] = "threshold-for"
-    title: ClassVar[str] = "threshold"
-    asks: ClassVar[str] = "Which threshold finds a given share of the positives?"
-    tells: ClassVar[str] = (
+    kind = "threshold-for"
+    title = "threshold"
+    asks = "Which threshold finds a given share of the positives?"
+    tells = (
         "The highest threshold that reaches a recall, or the lowest that reaches a specificity, "
         "and the confusion matrix there."
     )
-    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
+    of = (ScoredRows,)
     example: ClassVar[Mapping[str, Any]] = {"recall": 0.75}
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    replayed = (
         {},
         {"by": "g"},
         {"recall": None, "specificity": 0.9},
@@ -492,32 +483,25 @@ class Conformal(Divisible[ConformalRelease, ByGroup[ConformalRelease]]):
     for at least 1 - alpha of new rows like these: split conformal prediction, by group if asked.
     """
 
-    kind: ClassVar[str] = "conformal"
-    title: ClassVar[str] = "conformal threshold"
-    asks: ClassVar[str] = "Under which value do at least 1 - alpha of new rows fall?"
-    tells: ClassVar[str] = (
+    kind = "conformal"
+    title = "conformal threshold"
+    asks = "Under which value do at least 1 - alpha of new rows fall?"
+    tells = (
         "A threshold that covers new rows like these with at least the promised share, and the "
         "share that it covers here."
     )
-    of: ClassVar[tuple[type, ...]] = (MeasuredRows,)
+    of = (MeasuredRows,)
+    needs_columns = (
+        1,
+        "no column has declared bounds: declare values={'misfit': (0, 1)}",
+    )
+    column_field = "column"
     example: ClassVar[Mapping[str, Any]] = {"column": "a", "alpha": 0.25}
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"})
+    replayed = ({}, {"by": "g"})
     column: Annotated[str, Text("a column"), "Declared column: how ill each row fits."]
     alpha: Annotated[
         float, Share("Try 0.1."), "The share of new rows that may fall above the threshold."
     ] = 0.1
-
-    @classmethod
-    def why_not(cls, about: Description) -> str | None:
-        why = super().why_not(about)
-        if why is None and isinstance(about, MeasuredRows) and not about.values:
-            why = "no column has declared bounds: declare values={'misfit': (0, 1)}"
-        return why
-
-    @classmethod
-    def suggested(cls, about: Description) -> Mapping[str, object]:
-        first = next(iter(about.values), None) if isinstance(about, MeasuredRows) else None
-        return {} if first is None else {"column": first}
 
     def request(self, about: MeasuredRows) -> Request:
         place = about.place(self.column)

@@ -473,13 +473,13 @@ def _placed(shares: Floats, where: Floats) -> Ints:
 class PrivateTwin(Question[TwinRelease]):
     """Made-up rows from noisy tables of one and two columns."""
 
-    kind: ClassVar[str] = "private-twin"
-    title: ClassVar[str] = "twin"
-    asks: ClassVar[str] = "Are there made-up rows like these to work with?"
-    tells: ClassVar[str] = "Made-up rows, sampled from noisy tables of one and two columns."
-    of: ClassVar[tuple[type, ...]] = (MeasuredRows,)
-    cannot_pool: ClassVar[str] = "a twin is made of one site's tables"
-    writes: ClassVar[tuple[str, ...]] = (".csv",)
+    kind = "private-twin"
+    title = "twin"
+    asks = "Are there made-up rows like these to work with?"
+    tells = "Made-up rows, sampled from noisy tables of one and two columns."
+    of = (MeasuredRows,)
+    cannot_pool = "a twin is made of one site's tables"
+    writes = (".csv",)
     example: ClassVar[Mapping[str, Any]] = {"bins": 2}
     bins: Annotated[int, Whole(2, 512), "How many bins a numeric column has."] = 10
     whole: Annotated[

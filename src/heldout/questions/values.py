@@ -15,7 +15,7 @@ import numpy as np
 from heldout.arguments import Ends, Share, visible
 from heldout.arrays import Floats, Ints
 from heldout.data import Dataset, PrivateTable
-from heldout.data.description import Description, MeasuredRows
+from heldout.data.description import MeasuredRows
 from heldout.data.sql import Columns, count_passed, double, held_to
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
@@ -256,25 +256,17 @@ class BinnedRows:
         value = (low + high) / 2
         if reached is not None:
             value = float(np.interp(share, reached, np.array(self.edges)))
-        return Measure(
+        return Measure.read(
             value,
+            between,
             name=f"{self.name}, {quantile_name(share)}",
             terms=self.terms,
-            noise_interval=lambda level: between(level, noise=True),
-            interval=lambda level: between(level, noise=False),
             share=lambda rank: (rank - low) / (high - low),
         )
 
     def _share(self, numerator: Any, name: str) -> Measure:
         ratio = Ratio(self._counts, numerator, np.ones(self.bins))
-        return Measure(
-            ratio.value,
-            name=name,
-            terms=self.terms,
-            noise_interval=ratio.noise_interval,
-            interval=ratio.interval,
-            share=lambda value: value,
-        )
+        return Measure.of(ratio, name=name, terms=self.terms, share=float)
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
@@ -365,15 +357,12 @@ BOUNDS_HELP: Final = (
 class OfColumns(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
     """A question about declared columns of numbers."""
 
-    of: ClassVar[tuple[type, ...]] = (MeasuredRows,)
+    of = (MeasuredRows,)
+    needs_columns = (
+        1,
+        "no column has declared bounds: declare values={'dice': (0, 1)}",
+    )
     weighted: Weighted = False
-
-    @classmethod
-    def why_not(cls, about: Description) -> str | None:
-        why = super().why_not(about)
-        if why is None and isinstance(about, MeasuredRows) and not about.values:
-            why = "no column has declared bounds: declare values={'dice': (0, 1)}"
-        return why
 
     def parameters(self, about: MeasuredRows) -> dict[str, Any]:
         """Return what is booked of the columns, their bounds and the weights."""
@@ -392,13 +381,9 @@ class OfColumns(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
 class OfColumn(OfColumns[R_co, Groups_co], Generic[R_co, Groups_co]):
     """A question about one declared column, within bounds that it may name."""
 
+    column_field = "column"
     column: Annotated[str, Text("a column"), "The declared column with the numbers."]
     bounds: Annotated[Any, Ends(), BOUNDS_HELP] = None
-
-    @classmethod
-    def suggested(cls, about: Description) -> Mapping[str, object]:
-        first = next(iter(about.values), None) if isinstance(about, MeasuredRows) else None
-        return {} if first is None else {"column": first}
 
     @property
     def columns_asked(self) -> tuple[str, ...]:
@@ -462,14 +447,12 @@ class OfSums(OfColumns[ValueMean, ByGroup[ValueMean]]):
 class Mean(OfColumn[ValueMean, ByGroup[ValueMean]], OfSums):
     """The mean of a declared column, or of its difference from another one of the same rows."""
 
-    kind: ClassVar[str] = "mean"
-    title: ClassVar[str] = "mean"
-    asks: ClassVar[str] = "How large is a column on average?"
-    tells: ClassVar[str] = (
-        "The mean of a column within its bounds, or of its difference from another column."
-    )
+    kind = "mean"
+    title = "mean"
+    asks = "How large is a column on average?"
+    tells = "The mean of a column within its bounds, or of its difference from another column."
     example: ClassVar[Mapping[str, Any]] = {"column": "a"}
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    replayed = (
         *OfSums.replayed,
         {"minus": "b"},
         {"bounds": [0.25, 0.75]},
@@ -520,10 +503,10 @@ class Mean(OfColumn[ValueMean, ByGroup[ValueMean]], OfSums):
 class ShareAbove(OfColumn[ValueMean, ByGroup[ValueMean]], OfSums):
     """The share of rows whose declared column has at least a threshold."""
 
-    kind: ClassVar[str] = "share-above"
-    title: ClassVar[str] = "share"
-    asks: ClassVar[str] = "How many rows reach a threshold?"
-    tells: ClassVar[str] = "The share of rows with a number of at least the threshold."
+    kind = "share-above"
+    title = "share"
+    asks = "How many rows reach a threshold?"
+    tells = "The share of rows with a number of at least the threshold."
     example: ClassVar[Mapping[str, Any]] = {"column": "a", "at_least": 0.5}
     at_least: Annotated[float, Number(), "Rows with at least this number count."]
 
@@ -556,12 +539,12 @@ class ShareAbove(OfColumn[ValueMean, ByGroup[ValueMean]], OfSums):
 class Histogram(OfColumn[HistogramRelease, ByGroup[HistogramRelease]]):
     """Rows by bins of a declared column; shares below edges and quantiles are read off it."""
 
-    kind: ClassVar[str] = "histogram"
-    title: ClassVar[str] = "histogram"
-    asks: ClassVar[str] = "How are the numbers of a column spread?"
-    tells: ClassVar[str] = "The share of rows in each bin, and the median and other quantiles."
+    kind = "histogram"
+    title = "histogram"
+    asks = "How are the numbers of a column spread?"
+    tells = "The share of rows in each bin, and the median and other quantiles."
     example: ClassVar[Mapping[str, Any]] = {"column": "a"}
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    replayed = (
         {},
         {"by": "g"},
         {"weighted": True},

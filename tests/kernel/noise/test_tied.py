@@ -12,6 +12,7 @@ from heldout.kernel import Loss, Protection, price
 from heldout.kernel.noise.tied import TiedLaplace, count_noise
 from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods.labels import LabelCurves, build, even_cuts, rank_weights
+from heldout.questions.curves.methods.registry import Terms
 
 PROTECTIONS = [
     Protection(neighbours="label"),  # type: ignore[arg-type]
@@ -73,7 +74,7 @@ def test_totals_are_not_public_under_other_neighbours() -> None:
             TiedLaplace,
         )
         with pytest.raises(ArgumentError, match="must be 'label'"):
-            build(epsilon=Fraction(1), protection=rows, points=9, rows=5)
+            build(Terms(epsilon=Fraction(1), protection=rows, points=9, rows=5))
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda each: each.describe())
@@ -85,10 +86,12 @@ def test_no_outcomes_move_a_table_of_curves_further_than_its_price(
     for totals in ([2, 0, 1, 3, 0, 1], [6, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1]):
         rows = np.array(totals)
         curves = build(
-            epsilon=Fraction(3, 2),
-            protection=protection,
-            points=len(rows),
-            rows=int(rows.sum()),
+            Terms(
+                epsilon=Fraction(3, 2),
+                protection=protection,
+                points=len(rows),
+                rows=int(rows.sum()),
+            ),
             levels=1,
             area_share=share,
             named=(2,),
@@ -126,13 +129,8 @@ def test_what_a_table_of_curves_shows_beside_its_noise_is_the_same_whatever_the_
     generator = np.random.default_rng(3)
     totals = generator.integers(0, 4, 40)
     totals[7] = 90  # a heap
-    curves = build(
-        epsilon=Fraction(1),
-        protection=PROTECTIONS[0],
-        points=40,
-        rows=int(totals.sum()),
-        named=(11,),
-    )
+    terms = Terms(epsilon=Fraction(1), protection=PROTECTIONS[0], points=40, rows=int(totals.sum()))
+    curves = build(terms, named=(11,))
     assert isinstance(curves, LabelCurves)
     seen = []
     for share in (0.0, 0.3, 1.0):

@@ -75,28 +75,23 @@ class CurveConfusion(ConfusionReadings):
         """A ratio of the counts."""
         cells = self.cells
         top, whole = float(metric.numerator @ cells), float(metric.denominator @ cells)
-        return Measure(
+        return Measure.read(
             top / whole if whole > 0 else 0.5,
+            lambda level, noise: self._ratio_interval(metric, level, noise_only=noise),
             name=metric.name,
             terms=self.terms,
-            noise_interval=lambda level: self._ratio_interval(metric, level, noise_only=True),
-            interval=lambda level: self._ratio_interval(metric, level, noise_only=False),
             share=float,
         )
 
     def _count(self, index: int) -> Measure:
         most = math.inf if self.rows is None else float(self.rows)
 
-        def interval(level: float) -> Interval:
-            return self._count_interval(index, level)
-
         # A count speaks of these rows alone, so both intervals are that of the noise.
-        return Measure(
+        return Measure.read(
             float(np.clip(round(self.cells[index]), 0, most)),
+            lambda level, _: self._count_interval(index, level),
             name=CELLS[index],
             terms=self.terms,
-            noise_interval=interval,
-            interval=interval,
             whole=True,
         )
 
@@ -675,15 +670,5 @@ def _moved(
 ) -> Measure:
     """A rising linear function of a measure."""
     zero, one = to(0.0), to(1.0)
-
-    def ends(interval: Interval) -> Interval:
-        return to(interval[0]), to(interval[1])
-
-    return Measure(
-        to(measure.value),
-        name=name,
-        terms=measure.terms,
-        noise_interval=lambda level: ends(measure.noise_interval(level)),
-        interval=lambda level: ends(measure.interval(level)),
-        share=share or (lambda value: measure.share((value - zero) / (one - zero))),
-    )
+    own = share or (lambda value: measure.share((value - zero) / (one - zero)))
+    return Measure.of(measure, to, name=name, terms=measure.terms, share=own)

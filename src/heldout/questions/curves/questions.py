@@ -63,15 +63,15 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
     matters: two thirds of epsilon count the rows between them once more, and the rest is for the
     curves."""
 
-    kind: ClassVar[str] = "curves"
-    title: ClassVar[str] = "curves"
-    asks: ClassVar[str] = "What do its curves look like?"
-    tells: ClassVar[str] = (
+    kind = "curves"
+    title = "curves"
+    asks = "What do its curves look like?"
+    tells = (
         "ROC, precision-recall and calibration curves with bands, read off one noisy table of "
         "scores."
     )
-    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    of = (ScoredRows,)
+    replayed = (
         {},
         {"by": "g"},
         {"thresholds": [0.5, 0.25]},
@@ -85,8 +85,8 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         {"method": "chen-2016-priroc", "options": {"levels": 2}},
     )
     grouped: ClassVar[type[ByGroup[Any]]] = CurvesByGroup
-    formerly: ClassVar[tuple[str, ...]] = ("curves by group",)
-    stores: ClassVar[tuple[type, ...]] = (
+    formerly = ("curves by group",)
+    stores = (
         NoisyTable,
         TableWithArea,
         AreaBySum,
@@ -94,7 +94,7 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         ClassCounts,
         Placements,
     )
-    section: ClassVar[Section | None] = Section(
+    section = Section(
         title="Curves",
         meaning="One table of noisy counts by score, and all that is read off it: the ROC and the "
         "precision-recall curve, the largest gap between the two rates (KS) and how far "
@@ -106,7 +106,7 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         always=False,
         leads=True,
     )
-    section_by_group: ClassVar[Section | None] = Section(
+    section_by_group = Section(
         title="Curves by group",
         meaning="The areas of each declared group's curve, the largest gap between its two rates "
         "(KS) and how far predicted lie from observed shares; how far apart the groups are, and "

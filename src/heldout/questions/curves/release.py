@@ -253,15 +253,7 @@ class CurvesRelease(ReadDecisions, Release):
         reach: Callable[[float], float] | None = None,
     ) -> Measure:
         """`interval(level, noise_only)` gives both intervals."""
-        return Measure(
-            value,
-            name=name,
-            terms=self.terms,
-            noise_interval=lambda level: interval(level, True),
-            interval=lambda level: interval(level, False),
-            share=share,
-            reach=reach,
-        )
+        return Measure.read(value, interval, name=name, terms=self.terms, share=share, reach=reach)
 
     def _as_printed(self, name: str, read: Callable[[], Measure]) -> Measure:
         """Return a measure as it was printed where the answer was stored, else as it is read."""

@@ -5,7 +5,7 @@ import os
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Self
@@ -82,6 +82,7 @@ Bound = tuple[float, ...] | int
 """Two ends, the edges of bins from the least to the largest, or a number of kinds 0, 1, 2, ..."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Bins(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Say of each column in which of some public bins a value lies.
 
@@ -97,9 +98,8 @@ class Bins(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     [[0, 1, 0, 0, 1]]
     """
 
-    def __init__(self, *, bounds: Sequence[Bound], bins: int = 8) -> None:
-        self.bounds = bounds
-        self.bins = bins
+    bounds: Sequence[Bound]
+    bins: int = 8
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Return itself: there is nothing to learn."""
@@ -225,6 +225,7 @@ def _are_counts(X: Any) -> bool:
     return bool(np.all((cells >= 0) & (cells == np.floor(cells))))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Fits private rows of 0/1 features with two labels, for a price that is booked first.
 
@@ -254,30 +255,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         same account pays from what is left there.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon | None = None,
-        classes: Any = (0, 1),
-        binarize: float | None = None,
-        features_per_row: int | None = None,
-        expected_rows: int | None = None,
-        neighbours: str | Neighbours = "replace-one",
-        rows_per_unit: int = 1,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-        budget: Budget | None = None,
-        account: str | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.classes = classes
-        self.binarize = binarize
-        self.features_per_row = features_per_row
-        self.expected_rows = expected_rows
-        self.neighbours = neighbours
-        self.rows_per_unit = rows_per_unit
-        self.ledger = ledger
-        self.budget = budget
-        self.account = account
+    epsilon: Epsilon | None = None
+    classes: Any = (0, 1)
+    binarize: float | None = None
+    features_per_row: int | None = None
+    expected_rows: int | None = None
+    neighbours: str | Neighbours = "replace-one"
+    rows_per_unit: int = 1
+    ledger: str | os.PathLike[str] | Ledger | None = None
+    budget: Budget | None = None
+    account: str | None = None
 
     def fit(self, X: Any, y: Any = None, *, unit: Any = None, row_keys: Any = None) -> Self:
         """Book epsilon, then learn from the rows; `X` may be a `FeatureMatrix`, without `y`."""
@@ -496,6 +483,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 TIMES = 16  # more rows than so many times the guess are refused, on the custodian's side
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLogisticRegression(PrivateClassifier):
     """Ridge logistic regression, differentially private (pure epsilon).
 
@@ -533,38 +521,9 @@ class PrivateLogisticRegression(PrivateClassifier):
     (True, 'epsilon 1')
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon | None = None,
-        classes: Any = (0, 1),
-        binarize: float | None = None,
-        bounds: Sequence[Bound] | None = None,
-        weight: int = WEIGHT,
-        ridge: Epsilon | None = None,
-        features_per_row: int | None = None,
-        expected_rows: int | None = None,
-        neighbours: str | Neighbours = "replace-one",
-        rows_per_unit: int = 1,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-        budget: Budget | None = None,
-        account: str | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            classes=classes,
-            binarize=binarize,
-            features_per_row=features_per_row,
-            expected_rows=expected_rows,
-            neighbours=neighbours,
-            rows_per_unit=rows_per_unit,
-            ledger=ledger,
-            budget=budget,
-            account=account,
-        )
-        self.bounds = bounds
-        self.weight = weight
-        self.ridge = ridge
+    bounds: Sequence[Bound] | None = None
+    weight: int = WEIGHT
+    ridge: Epsilon | None = None
 
     def _question(self, price: Fraction) -> Training:
         bins = self._bins
@@ -618,6 +577,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         return scores
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateNaiveBayes(PrivateClassifier):
     """Naive Bayes on 0/1 features, differentially private (pure epsilon), for many features.
 
@@ -646,34 +606,7 @@ class PrivateNaiveBayes(PrivateClassifier):
     (True, 'epsilon 1')
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon | None = None,
-        classes: Any = (0, 1),
-        binarize: float | None = None,
-        weight: int = WEIGHT,
-        features_per_row: int | None = None,
-        expected_rows: int | None = None,
-        neighbours: str | Neighbours = "replace-one",
-        rows_per_unit: int = 1,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-        budget: Budget | None = None,
-        account: str | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            classes=classes,
-            binarize=binarize,
-            features_per_row=features_per_row,
-            expected_rows=expected_rows,
-            neighbours=neighbours,
-            rows_per_unit=rows_per_unit,
-            ledger=ledger,
-            budget=budget,
-            account=account,
-        )
-        self.weight = weight
+    weight: int = WEIGHT
 
     def _question(self, price: Fraction) -> Training:
         return Training(
@@ -700,6 +633,7 @@ CLASSIFIERS: dict[str, type[PrivateClassifier]] = {
 SAMPLED = 10  # features a row may set while features are selected: the paper's r
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivatePipeline(PrivateClassifier):
     """Selects features and trains a classifier on them, for one epsilon and one booking.
 
@@ -741,44 +675,12 @@ class PrivatePipeline(PrivateClassifier):
     ([3, 5], '1/2')
     """
 
-    def __init__(
-        self,
-        *,
-        select: str | None = JOINT,
-        classifier: Any = AUTO,
-        epsilon: Epsilon | None = None,
-        split: Any = None,
-        selection_score: str = "total-count",
-        k: int | None = None,
-        threshold: float | None = None,
-        classes: Any = (0, 1),
-        binarize: float | None = None,
-        features_per_row: int | None = None,
-        expected_rows: int | None = None,
-        neighbours: str | Neighbours = "replace-one",
-        rows_per_unit: int = 1,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-        budget: Budget | None = None,
-        account: str | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            classes=classes,
-            binarize=binarize,
-            features_per_row=features_per_row,
-            expected_rows=expected_rows,
-            neighbours=neighbours,
-            rows_per_unit=rows_per_unit,
-            ledger=ledger,
-            budget=budget,
-            account=account,
-        )
-        self.select = select
-        self.classifier = classifier
-        self.split = split
-        self.selection_score = selection_score
-        self.k = k
-        self.threshold = threshold
+    select: str | None = JOINT
+    classifier: Any = AUTO
+    split: Any = None
+    selection_score: str = "total-count"
+    k: int | None = None
+    threshold: float | None = None
 
     def fit(self, X: Any, y: Any = None, *, unit: Any = None, row_keys: Any = None) -> Self:
         """Book epsilon, then select and learn; `X` may be a `FeatureMatrix`, without `y`."""

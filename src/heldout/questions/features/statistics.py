@@ -130,7 +130,6 @@ class Score(ABC):
     def of_each(self, protection: Protection, *, most_rows: int | None) -> int:
         """Return how far one feature's score moves between neighbours, at most."""
 
-    @abstractmethod
     def of_all(
         self,
         protection: Protection,
@@ -140,6 +139,7 @@ class Score(ABC):
         most_rows: int | None,
     ) -> int:
         """Return how far all scores together move between neighbours, at most (L1)."""
+        return features * self.of_each(protection, most_rows=most_rows)
 
     def monotone(self, protection: Protection) -> bool:
         """Return whether all scores move the same way between neighbours."""
@@ -253,16 +253,6 @@ class PurityIndex(Score):
     def of_each(self, protection: Protection, *, most_rows: int | None) -> int:
         return protection.rows_moved
 
-    def of_all(
-        self,
-        protection: Protection,
-        *,
-        features: int,
-        features_per_row: int,
-        most_rows: int | None,
-    ) -> int:
-        return protection.rows_moved * features
-
 
 class InformationGain(Score):
     """Measures what the feature tells about the label, in nats, times the number of rows.
@@ -315,16 +305,6 @@ class InformationGain(Score):
         rows = self._bound(most_rows)
         most = rows * math.log(rows) - (rows - 1) * math.log(max(rows - 1, 1))
         return math.ceil(self.cells * protection.rows_per_unit * most) + 19
-
-    def of_all(
-        self,
-        protection: Protection,
-        *,
-        features: int,
-        features_per_row: int,
-        most_rows: int | None,
-    ) -> int:
-        return features * self.of_each(protection, most_rows=most_rows)
 
     def _bound(self, most_rows: int | None) -> int:
         if most_rows is None:

@@ -31,27 +31,24 @@ __all__ = ["Conclusion", "LinearRegression", "fit"]
 class LinearRegression(Question[LinearFit]):
     """The least-squares fit of a declared column to terms of others."""
 
-    kind: ClassVar[str] = "linear-regression"
-    title: ClassVar[str] = "linear regression"
-    asks: ClassVar[str] = "How does an outcome change with other columns?"
-    tells: ClassVar[str] = (
+    kind = "linear-regression"
+    title = "linear regression"
+    asks = "How does an outcome change with other columns?"
+    tells = (
         "Coefficients of a least-squares fit, with intervals that include sampling error and noise."
     )
-    of: ClassVar[tuple[type, ...]] = (MeasuredRows,)
-    cannot_pool: ClassVar[str] = "fits of several sites are not combined yet"
+    of = (MeasuredRows,)
+    cannot_pool = "fits of several sites are not combined yet"
+    needs_columns = (
+        2,
+        "it needs two columns or more: declare values={'pay': (0, 200000), ...}",
+    )
     example: ClassVar[Mapping[str, Any]] = {"outcome": "a", "features": ("b",)}
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"features": ("b", "b^2")})
+    replayed = ({}, {"features": ("b", "b^2")})
     outcome: Annotated[str, Text("a column"), "The declared column to explain."]
     features: Annotated[
         Any, Terms(), "Terms: declared columns, squares such as age^2, products such as age:sex."
     ]
-
-    @classmethod
-    def why_not(cls, about: Description) -> str | None:
-        why = super().why_not(about)
-        if why is None and isinstance(about, MeasuredRows) and len(about.values) < 2:
-            why = "it needs two columns or more: declare values={'pay': (0, 200000), ...}"
-        return why
 
     @classmethod
     def suggested(cls, about: Description) -> Mapping[str, object]:
@@ -104,14 +101,14 @@ class LinearRegression(Question[LinearFit]):
 class Conclusion(Question[ConclusionRelease]):
     """Ask whether a claim that was obtained elsewhere holds on these rows."""
 
-    kind: ClassVar[str] = "conclusion"
-    title: ClassVar[str] = "conclusion"
-    asks: ClassVar[str] = "Does this conclusion hold?"
-    tells: ClassVar[str] = "A verdict on a claim about a coefficient, means or errors."
-    of: ClassVar[tuple[type, ...]] = (MeasuredRows,)
-    cannot_pool: ClassVar[str] = "verdicts of several sites are not combined yet"
+    kind = "conclusion"
+    title = "conclusion"
+    asks = "Does this conclusion hold?"
+    tells = "A verdict on a claim about a coefficient, means or errors."
+    of = (MeasuredRows,)
+    cannot_pool = "verdicts of several sites are not combined yet"
     example: ClassVar[Mapping[str, Any]] = {"claim": "coefficient('b') > 0", "formula": "a ~ b"}
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    replayed = (
         {"method": "parts"},
         {"method": "moments"},
         {"claim": "-1 < coefficient('b') < 1", "method": "parts"},

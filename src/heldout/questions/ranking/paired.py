@@ -1,12 +1,9 @@
 """Two models on the same rows, row by row: differences in errors, accuracy and recall."""
 
 import math
-from collections.abc import Callable, Mapping
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -15,7 +12,7 @@ from heldout.arrays import Ints
 from heldout.data.description import ScoredRows
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
-from heldout.intervals.measure import Interval, Measure, Release
+from heldout.intervals.measure import Difference, Measure
 from heldout.intervals.ratio import NoisyCounts, Ratio, noisy_sums, share_of, with_public_total
 from heldout.kernel.door import Request
 from heldout.kernel.neighbours import Protection
@@ -25,7 +22,6 @@ from heldout.kernel.statistic import CLIP, ERRORS, BoundedSum, Statistic, tally
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from heldout.drawing.chart import Figure
 
 OF_ERRORS: Final = {"brier": "squared", "log-loss": "log"}
 OF_CALLS: Final = {
@@ -168,10 +164,8 @@ def paired_request(
     )
 
 
-class PairedDifference(Release):
+class PairedDifference(Difference):
     """The second model's number minus the first one's, on the same rows."""
-
-    _names: Mapping[str, str] = MappingProxyType({})
 
     @cached_property
     def _ratio(self) -> Ratio:
@@ -208,84 +202,33 @@ class PairedDifference(Release):
     def measures(self) -> dict[str, Measure]:
         reach = self._reach
 
-        def scaled(interval: Callable[[float], Interval]) -> Callable[[float], Interval]:
-            def compute(level: float) -> Interval:
-                low, high = interval(level)
-                return (reach * (2 * low - 1), reach * (2 * high - 1))
-
-            return compute
-
-        title = TITLES.get(self._measure, self._measure)
+        title = self.compared
         name = visible(f"{title} of {self.rival} minus {title} of {self.score}")
         return {
-            name: Measure(
-                reach * (2 * self._ratio.value - 1),
+            name: Measure.of(
+                self._ratio,
+                lambda place: reach * (2 * place - 1),
                 name=name,
                 terms=self.terms,
-                noise_interval=scaled(self._ratio.noise_interval),
-                interval=scaled(self._ratio.interval),
                 share=lambda value: (value / reach + 1) / 2,
             )
         }
 
     @property
-    def _measure(self) -> str:
-        return str(self.parameters["measure"])
+    def compared(self) -> str:
+        measure = str(self.parameters["measure"])
+        return TITLES.get(measure, measure)
+
+    @property
+    def more_is_better(self) -> bool:
+        return self.parameters["measure"] in OF_CALLS
 
     @property
     def p_value(self) -> float:
-        """Return how often so large a difference would be released if the models were equal."""
         return self._ratio.p_value(0.5)
 
     def surprise(self, name: str, value: float) -> float:
         return self._ratio.p_value((value / self._reach + 1) / 2)
 
-    @property
-    def score(self) -> str:
-        """The first model, A: its column, or what it is called."""
-        column = str(self.parameters["score"])
-        return self._names.get(column, column)
-
-    @property
-    def rival(self) -> str:
-        """The second model, B."""
-        column = str(self.parameters["rival"])
-        return self._names.get(column, column)
-
-    def called(self, names: Mapping[str, str]) -> Self:
-        other = copy(self)
-        other._names = names
-        return other
-
-    def finding(self, level: float = 0.95) -> str:
-        """Return which model is better by this measure, as far as the interval tells."""
-        low, high = self.interval(level)
-        first, second = visible(self.score), visible(self.rival)
-        by, sure = TITLES.get(self._measure, self._measure), f"with {level * 100:g}% confidence"
-        if not self.headline.informative:
-            return f"Noise hides which of {first} and {second} has the better {by}. Pay more."
-        if low <= 0 <= high:
-            return f"Neither {first} nor {second} is shown to have the better {by}, {sure}."
-        better, worse = (
-            (second, first) if (low > 0) == (self._measure in OF_CALLS) else (first, second)
-        )
-        return f"{better} has a better {by} than {worse}, {sure}."
-
     def plotted(self) -> dict[str, Measure]:
         return {}
-
-    def figures(self, level: float = 0.95) -> list["Figure"]:
-        """The difference with its intervals, and a line where the models are equal."""
-        from heldout.drawing.pictures import interval_plot
-
-        name = visible(f"{self.rival} minus {self.score}")
-        title = f"Difference in {TITLES.get(self._measure, self._measure)}"
-        drawn = interval_plot({name: self.headline}, level=level, title=title, mark=0)
-        return [replace(drawn, caption=f"Upright line: no difference. {drawn.caption}")]
-
-    def __str__(self) -> str:
-        return f"{self.headline}, p-value {self.p_value:.3g}"
-
-    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
-        more = {"p_value": self.p_value, "finding": self.finding(level)}
-        return {**super().as_dict(level), **more}

@@ -122,19 +122,19 @@ def _declared_points(about: ScoredRows) -> tuple[int, ...]:
 class _Ranking(Question[R_co]):
     """One ranking metric, with noise whose parameters come from public facts alone."""
 
-    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
-    stores: ClassVar[tuple[type, ...]] = (RankingDraw, ValueOrTable)
+    of = (ScoredRows,)
+    stores = (RankingDraw, ValueOrTable)
     metric: ClassVar[str]
     alone: ClassVar[bool] = False
     """Whether the value is bought without tables and moments; so it is of one group."""
     adapts: ClassVar[bool] = False
     """Whether counts by score may be drawn where a class is small."""
-    rules: ClassVar[int] = 4
+    rules = 4
     """Since 2, average precision has scikit-learn's rule of ties; since 3, what is spent beside the
     value grows with rows and epsilon from nothing; since 4, that of comparisons does too, and areas
     of small classes are read off counts by score."""
-    known_rules: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
-    reported_since: ClassVar[tuple[int, ...]] = (1, 3, 4, 5)
+    known_rules = (1, 2, 3, 4)
+    reported_since = (1, 3, 4, 5)
     method: Method = DEFAULT
     smaller_class: SmallerClass = None
 
@@ -314,15 +314,15 @@ class _Area(_Ranking[Area_co], Divisible[Area_co, ByGroup[Area_co]], Generic[Are
 class Auc(_Area[AucRelease]):
     """The area under the ROC curve; a tied pair counts one half, as in scikit-learn."""
 
-    kind: ClassVar[str] = "auc"
-    title: ClassVar[str] = "AUC"
-    asks: ClassVar[str] = "How well does it rank?"
-    tells: ClassVar[str] = (
+    kind = "auc"
+    title = "AUC"
+    asks = "How well does it rank?"
+    tells = (
         "The area under the ROC curve: how often a positive row scores higher than a negative one."
     )
     metric: ClassVar[str] = "auc"
     reading: ClassVar[type[RankingRelease]] = AucRelease
-    section: ClassVar[Section | None] = Section(
+    section = Section(
         title="Ranking: area under the ROC curve",
         meaning="How often a positive row has a higher score than a negative one; a tie counts "
         "one half, and 0.5 is chance.",
@@ -402,19 +402,17 @@ class AveragePrecision(_Area[RankingRelease]):
     Page (2015) do: never more, and without ties the same.
     """
 
-    kind: ClassVar[str] = "average-precision"
-    title: ClassVar[str] = "average precision"
-    asks: ClassVar[str] = "How good are its highest scores?"
-    tells: ClassVar[str] = (
-        "Average precision: the share of positive rows among those it ranks first."
-    )
+    kind = "average-precision"
+    title = "average precision"
+    asks = "How good are its highest scores?"
+    tells = "Average precision: the share of positive rows among those it ranks first."
     metric: ClassVar[str] = "average-precision"
     ties: Ties = GROUPED
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    replayed = (
         *_Area.replayed,
         {"ties": "negatives-first"},
     )
-    section: ClassVar[Section | None] = Section(
+    section = Section(
         title="Ranking: average precision",
         meaning="The precision at the positive rows' ranks, on average: high if alarms at the "
         "top of the list are right. Chance gives the prevalence.",
@@ -497,13 +495,11 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
     `measure` may be average precision, or another one that is compared row by row.
     """
 
-    kind: ClassVar[str] = "compare"
-    title: ClassVar[str] = "difference in AUC"
-    asks: ClassVar[str] = "Is it better than another model?"
-    tells: ClassVar[str] = (
-        "The difference in AUC on the same rows: sharper than two AUCs side by side."
-    )
-    formerly: ClassVar[tuple[str, ...]] = ("auc-difference",)
+    kind = "compare"
+    title = "difference in AUC"
+    asks = "Is it better than another model?"
+    tells = "The difference in AUC on the same rows: sharper than two AUCs side by side."
+    formerly = ("auc-difference",)
     metric: ClassVar[str] = "auc-difference"
     score: Annotated[str, Rival(), "The declared column with the other model's score."]
     measure: Annotated[
@@ -518,7 +514,7 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
         float | None, Number(), "The other model's threshold, where it is another one."
     ] = None
     example: ClassVar[Mapping[str, Any]] = {"score": "q"}
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    replayed = (
         {},
         {"smaller_class": 5},
         *({"measure": measure} for measure in (AP, *PAIRED)),
@@ -615,15 +611,15 @@ class GridTies(_Ranking[TiesRelease]):
     are many rows.
     """
 
-    kind: ClassVar[str] = "grid-ties"
-    title: ClassVar[str] = "ties on the grid"
-    asks: ClassVar[str] = "Does it matter that scores are ranked on a grid?"
-    tells: ClassVar[str] = (
+    kind = "grid-ties"
+    title = "ties on the grid"
+    asks = "Does it matter that scores are ranked on a grid?"
+    tells = (
         "The share of pairs of a positive and a negative row that share a cell of the public grid."
     )
-    cannot_pool: ClassVar[str] = "rows of different sites are never ranked against one another"
+    cannot_pool = "rows of different sites are never ranked against one another"
     metric: ClassVar[str] = "auc"
-    section: ClassVar[Section | None] = Section(
+    section = Section(
         title="Ties on the grid",
         meaning="So many rows are ranked by score cells on the public grid. This is the share of "
         "pairs of a positive and a negative row that share a cell; half of it is what the order "

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from statistics import NormalDist
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -17,7 +16,14 @@ from heldout.arrays import Floats
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import Look
-from heldout.intervals.measure import MOST_NOISE, Interval, Measure, Release, checked_level
+from heldout.intervals.measure import (
+    MOST_NOISE,
+    Difference,
+    Interval,
+    Measure,
+    Release,
+    checked_level,
+)
 from heldout.intervals.readings import Curve
 from heldout.intervals.tuned import FURTHEST, MISPLACED
 from heldout.kernel.door import Answers, Booked, Drawn, Request, Staged, Step
@@ -56,7 +62,6 @@ from heldout.questions.ranking.fitted_curve import fitted_curve
 from heldout.questions.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 
 if TYPE_CHECKING:
-    from heldout.drawing.chart import Figure
     from heldout.questions.curves.release import CurvesRelease
 
 # --- The symmetric binormal ROC curve of an AUC: one number becomes a curve ----------------------
@@ -285,15 +290,13 @@ class RankingRelease(Release):
         read = table.auc if self._as_drawn.mechanism.metric == "auc" else table.average_precision
         value = read.value if table.roc.is_fitted else self._of_counts(table)
 
-        def noise(level: float) -> Interval:
-            low, high = read.noise_interval(level)
-            return min(low, value), max(high, value)
+        def ends(level: float, noise: bool) -> Interval:
+            several = [(value, value), read.noise_interval(level)]
+            if not noise:
+                several.append(read.interval(level))
+            return min(low for low, _ in several), max(high for _, high in several)
 
-        def population(level: float) -> Interval:
-            (low, high), (least, most) = read.interval(level), noise(level)
-            return min(low, least), max(high, most)
-
-        return self._measure(name, value, noise, population, float)
+        return self._measure(name, value, ends)
 
     def _of_counts(self, table: "CurvesRelease") -> float:
         negatives, positives = (
@@ -326,13 +329,12 @@ class RankingRelease(Release):
             return {name: self._counted(name)}
         draw, known = self._draw, self._given_shown
 
-        def noise(level: float) -> Interval:
-            return noise_interval(draw, level=level, known=known)
+        def ends(level: float, noise: bool) -> Interval:
+            return (noise_interval if noise else population_interval)(
+                draw, level=level, known=known
+            )
 
-        def population(level: float) -> Interval:
-            return population_interval(draw, level=level, known=known)
-
-        return {name: self._measure(name, draw.value, noise, population, float)}
+        return {name: self._measure(name, draw.value, ends)}
 
     @cached_property
     def _scatter(self) -> Scatter:
@@ -360,16 +362,9 @@ class RankingRelease(Release):
             return self.measures[name].surprise(value)
         return two_sided_p_value(self._draw, null=value, known=self._given_shown)
 
-    def _measure(self, name: str, value: float, noise: Any, population: Any, share: Any) -> Measure:
-        return Measure(
-            value,
-            name=name,
-            terms=self.terms,
-            noise_interval=noise,
-            interval=population,
-            share=share,
-            reach=None if self.is_counted else self._reach,
-        )
+    def _measure(self, name: str, value: float, ends: Any) -> Measure:
+        reach = None if self.is_counted else self._reach
+        return Measure.read(value, ends, name=name, terms=self.terms, share=float, reach=reach)
 
     def _reach(self, level: float) -> float:
         return noise_reach(self._draw, level=level, known=self._known)
@@ -408,73 +403,40 @@ class AucRelease(RankingRelease):
         return binormal_curve(self.value, interval=self.interval(level), points=points)
 
 
-class CompareRelease(RankingRelease):
+class CompareRelease(Difference, RankingRelease):
     """The second model's AUC or average precision minus the first one's, on the same rows."""
 
-    _names: Mapping[str, str] = MappingProxyType({})
-
-    def called(self, names: Mapping[str, str]) -> Self:
-        other = copy.copy(self)
-        other._names = names
-        return other
+    pays_more: ClassVar[str] = "Pay more to see it."
+    note: ClassVar[str] = (
+        "Upright line: no difference; to its right the model named first ranks better."
+    )
 
     @property
-    def _word(self) -> str:
+    def compared(self) -> str:
         return ranking_metric(str(self._drawn.request.parameters.get("measure", "auc"))).words
 
-    def finding(self, level: float = 0.95) -> str:
-        """Return which model ranks better, as far as the interval tells."""
-        low, high = self.interval(level)
-        first, second = visible(self.score), visible(self.rival)
-        sure = f"with {level * 100:g}% confidence"
-        if not self.headline.informative:
-            return f"Noise hides which of {first} and {second} ranks better. Pay more to see it."
-        if low <= 0 <= high:
-            return f"Neither {first} nor {second} is shown to rank better, {sure}."
-        better, worse = (second, first) if low > 0 else (first, second)
-        return f"{better} ranks better than {worse}, {sure}."
+    @property
+    def phrases(self) -> tuple[str, str, str]:
+        return "ranks better", "rank better", "ranks better than"
 
-    def figures(self, level: float = 0.95) -> list["Figure"]:
-        """The difference with its intervals, and a line where the models are equal."""
-        from heldout.drawing.pictures import interval_plot
-
-        name = visible(f"{self.rival} minus {self.score}")
-        drawn = interval_plot(
-            {name: self.headline}, level=level, title=f"Difference in {self._word}", mark=0
-        )
-        equal = "Upright line: no difference; to its right the model named first ranks better."
-        return [replace(drawn, caption=f"{equal} {drawn.caption}")]
+    @property
+    def more_is_better(self) -> bool:
+        return True
 
     @property
     def measures(self) -> dict[str, Measure]:
-        half = super().measures["difference"]
-
-        def doubled(interval: Interval) -> Interval:
-            low, high = interval
-            return (2 * low - 1, 2 * high - 1)
-
-        name = visible(f"{self._word} of {self.rival} minus {self._word} of {self.score}")
+        half, word = super().measures["difference"], self.compared
+        name = visible(f"{word} of {self.rival} minus {word} of {self.score}")
         return {
-            name: self._measure(
-                name,
-                2 * half.value - 1,
-                lambda level: doubled(half.noise_interval(level)),
-                lambda level: doubled(half.interval(level)),
-                lambda value: (1 + value) / 2,
+            name: Measure.of(
+                half,
+                lambda value: 2 * value - 1,
+                name=name,
+                terms=self.terms,
+                share=lambda value: (1 + value) / 2,
+                reach=half.reach,
             )
         }
-
-    @property
-    def score(self) -> str:
-        """The first model, A: its column, or what it is called."""
-        column = str(self._drawn.request.parameters["score"])
-        return self._names.get(column, column)
-
-    @property
-    def rival(self) -> str:
-        """The second model, B."""
-        column = str(self._drawn.request.parameters["rival"])
-        return self._names.get(column, column)
 
     @property
     def p_value(self) -> float:
@@ -485,13 +447,6 @@ class CompareRelease(RankingRelease):
         """
         return two_sided_p_value(self._draw, null=0.5, known=self._given_shown)
 
-    def __str__(self) -> str:
-        return f"{self.headline}, p-value {self.p_value:.3g}"
-
-    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
-        more = {"p_value": self.p_value, "finding": self.finding(level)}
-        return {**super().as_dict(level), **more}
-
 
 class TiesRelease(RankingRelease):
     """The noisy share of pairs that share a cell of the public grid."""
@@ -500,10 +455,9 @@ class TiesRelease(RankingRelease):
     def measures(self) -> dict[str, Measure]:
         draw = self._draw
 
-        def noise(level: float) -> Interval:
-            return noise_interval(draw, level=level)
-
-        def population(level: float) -> Interval:
+        def ends(level: float, noise: bool) -> Interval:
+            if noise:
+                return noise_interval(draw, level=level)
             # Half of the error for the noise, half for the sample, whose variance is at most
             # that of one term times 1/n + 1/m.
             half = (1 + level) / 2
@@ -516,7 +470,7 @@ class TiesRelease(RankingRelease):
             spread = [reach * math.sqrt(max(end * (1 - end), 0.0) * rows) for end in (low, high)]
             return max(0.0, low - spread[0]), min(1.0, high + spread[1])
 
-        return {NAME: self._measure(NAME, draw.value, noise, population, float)}
+        return {NAME: self._measure(NAME, draw.value, ends)}
 
     def plotted(self) -> dict[str, Measure]:
         return {}

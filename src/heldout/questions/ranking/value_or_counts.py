@@ -25,6 +25,7 @@ from heldout.kernel.ranking.statistic import RankingAndTable
 from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods import heldout
 from heldout.questions.curves.methods.heldout import HeldoutCurves, TableWithArea
+from heldout.questions.curves.methods.registry import Terms
 
 __all__ = ["ValueOrCounts", "ValueOrTable"]
 
@@ -237,14 +238,13 @@ class ValueOrCounts:
             guess = 4 * (self.smaller_class or 0)
             total = guess if not first else round(float(self._counts(first, second).sum()))
             about = min(max(total, 0), MOST_ROWS)
-        return heldout.build(
+        terms = Terms(
             epsilon=self._rest(second),
             protection=self.protection,
             points=self.points,
             rows=self.rows,
-            expected_rows=about,
-            values=self.values,
         )
+        return heldout.build(terms, expected_rows=about, values=self.values)
 
     def event(self) -> Event:
         """The first look and the rest, which has one price whatever the look says."""

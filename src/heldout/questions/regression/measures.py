@@ -232,14 +232,7 @@ class RegressionMetrics(Release):
     def _measure(
         self, name: str, value: float, interval: Callable[[float, bool], Any], **more: Any
     ) -> Measure:
-        return Measure(
-            value,
-            name=name,
-            terms=self.terms,
-            noise_interval=lambda level: interval(level, True),
-            interval=lambda level: interval(level, False),
-            **more,
-        )
+        return Measure.read(value, interval, name=name, terms=self.terms, **more)
 
     @cached_property
     def mae(self) -> Measure:

@@ -17,6 +17,7 @@ from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods import heldout, labels
 from heldout.questions.curves.methods.heldout import HeldoutCurves, TableWithArea
 from heldout.questions.curves.methods.labels import LabelCurves
+from heldout.questions.curves.methods.registry import Terms
 
 __all__ = ["CountedCurves", "build"]
 
@@ -75,9 +76,7 @@ class CountedCurves:
     def after(self, count: int, *, levels: int | None = None) -> HeldoutCurves:
         """The curves that suit a released count; their epsilon is the same for every count."""
         return heldout.build(
-            epsilon=self.rest,
-            protection=self.protection,
-            points=self.points,
+            Terms(epsilon=self.rest, protection=self.protection, points=self.points),
             expected_rows=min(max(count, 0), MOST_ROWS),
             levels=levels,
             area_share=self.area_share,
@@ -106,11 +105,8 @@ class CountedCurves:
 
 
 def build(
+    terms: Terms,
     *,
-    epsilon: Fraction,
-    protection: Protection,
-    points: int,
-    rows: int | None = None,
     expected_rows: int | None = None,
     levels: int | None = None,
     area_share: Rational | None = None,
@@ -123,41 +119,16 @@ def build(
 
     Where only outcomes are secret it is another one, and its bins are free.
     """
-    if protection.only_labels:
-        if heap_share is not None or rows is None:
+    shared: dict[str, Any] = {
+        "area_share": area_share, "named": named, "named_share": named_share, "values": values
+    }  # fmt: skip
+    if terms.protection.only_labels:
+        if heap_share is not None or terms.rows is None:
             raise ArgumentError("heap_share must be left out: heaps are public under 'label'.")
-        return labels.build(
-            epsilon=epsilon,
-            protection=protection,
-            points=points,
-            rows=rows,
-            levels=levels,
-            area_share=area_share,
-            named=named,
-            named_share=named_share,
-            values=values,
-        )
-    if rows is None and expected_rows is None and levels is None:
+        return labels.build(terms, levels=levels, **shared)
+    shared |= {"heap_share": heap_share}
+    if terms.rows is None and expected_rows is None and levels is None:
         return CountedCurves(
-            epsilon=epsilon,
-            protection=protection,
-            points=points,
-            area_share=area_share,
-            named=named,
-            named_share=named_share,
-            heap_share=heap_share,
-            values=values,
+            epsilon=terms.epsilon, protection=terms.protection, points=terms.points, **shared
         )
-    return heldout.build(
-        epsilon=epsilon,
-        protection=protection,
-        points=points,
-        rows=rows,
-        expected_rows=expected_rows,
-        levels=levels,
-        area_share=area_share,
-        named=named,
-        named_share=named_share,
-        heap_share=heap_share,
-        values=values,
-    )
+    return heldout.build(terms, expected_rows=expected_rows, levels=levels, **shared)

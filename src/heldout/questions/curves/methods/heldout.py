@@ -20,6 +20,7 @@ from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.noise.tables.table import NoisyTable, TableNoise, independent_noise, noise_of
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.kernel.statistic import Sealed
+from heldout.questions.curves.methods.registry import Terms
 from heldout.questions.curves.methods.thresholds import CrowdedCells, MedianCuts, public_edges
 
 __all__ = [
@@ -367,8 +368,8 @@ class HeldoutCurves:
     Cost:        10 to 60 ms on a grid of 65,537 points.
 
     >>> from heldout.kernel import price
-    >>> one = build(epsilon=Fraction(1), protection=Protection(neighbours="replace-one"),
-    ...             points=65537, rows=5000)
+    >>> one = build(Terms(epsilon=Fraction(1), protection=Protection(neighbours="replace-one"),
+    ...                   points=65537, rows=5000))
     >>> one.levels, one.heaps.epsilon, one.counts.epsilon, str(price(one.event()))
     (4, Fraction(1, 10), Fraction(3, 4), 'epsilon 1')
     """
@@ -404,15 +405,7 @@ class HeldoutCurves:
             )
         if (self.area_share > 0) != (self.first_share > 0):
             raise ArgumentError("first_share must go with area_share. Leave it out.")
-        if len(self.named) > MOST_NAMED or any(
-            not low < high
-            for low, high in zip((0, *self.named), (*self.named, self.points), strict=True)
-        ):
-            raise ArgumentError(
-                f"thresholds must be at most {MOST_NAMED} different ones above the lowest score."
-            )
-        if self.named_share > 0 and not self.named:
-            raise ArgumentError("named_share must go with thresholds. Pass thresholds=[0.5].")
+        check_named(self.named, self.named_share, self.points)
         if (self.levels > 0) != (self.edges_share > 0):
             raise ArgumentError(
                 f"levels must go with edges_share, got {self.levels} and {self.edges_share}."
@@ -578,12 +571,26 @@ def _summed(by_class: Ints, edges: Ints | list[int]) -> Sealed[Any]:
     return Sealed(np.add.reduceat(by_class, edges[:-1], axis=1).ravel())
 
 
+def check_named(named: tuple[int, ...], share: Fraction, points: int) -> None:
+    """Refuse grid points that do not rise, too many of them, or a share for none."""
+    ends = zip((0, *named), (*named, points), strict=True)
+    if len(named) > MOST_NAMED or any(low >= high for low, high in ends):
+        raise ArgumentError(
+            f"thresholds must be at most {MOST_NAMED} different ones above the lowest score."
+        )
+    if share > 0 and not named:
+        raise ArgumentError("named_share must go with thresholds. Pass thresholds=[0.5].")
+
+
+def share_of_named(named: tuple[int, ...], share: Rational | None) -> Fraction:
+    """Return the part of epsilon that counts rows between named grid points once more."""
+    usual = NAMED_SHARE if named else Fraction(0)
+    return usual if share is None else exact(share, name="named_share")
+
+
 def build(
+    terms: Terms,
     *,
-    epsilon: Fraction,
-    protection: Protection,
-    points: int,
-    rows: int | None = None,
     expected_rows: int | None = None,
     levels: int | None = None,
     area_share: Rational | None = None,
@@ -600,23 +607,22 @@ def build(
     between them once more; `area_share` and `heap_share` are of what that leaves. `values` are the
     grid points of declared scores.
     """
-    usual = NAMED_SHARE if named else Fraction(0)
-    bought = usual if named_share is None else exact(named_share, name="named_share")
-    rest = 1 - bought
+    bought = share_of_named(named, named_share)
+    rows, rest = terms.rows, 1 - bought
     if expected_rows is not None:
         expected_rows = Whole(0, 10**15)(expected_rows, "expected_rows")
     if levels is not None:
         levels = Whole(0, 8)(levels, "levels")
     guess = rows if rows is not None else EXPECTED_ROWS if expected_rows is None else expected_rows
     # How far rows stand out from the noise; thresholds measured by benchmarks.roc_error.
-    visible = guess * epsilon * rest * 2 / protection.rows_moved
+    visible = guess * terms.epsilon * rest * 2 / terms.protection.rows_moved
     if area_share is not None:
         area = exact(area_share, name="area_share")
     elif visible < LEAST_VISIBLE:
         area = Fraction(0)
     else:
-        least = LEAST_AREA_EPSILON * protection.rows_moved  # of millions of rows
-        area = AREA_SHARE if AREA_SHARE * rest * epsilon >= least else Fraction(0)
+        least = LEAST_AREA_EPSILON * terms.protection.rows_moved  # of millions of rows
+        area = AREA_SHARE if AREA_SHARE * rest * terms.epsilon >= least else Fraction(0)
     if values:
         levels = 0
     elif levels is None:
@@ -628,10 +634,7 @@ def build(
     if heap_share is not None:
         heaps = exact(heap_share, name="heap_share")
     return HeldoutCurves(
-        epsilon=epsilon,
-        protection=protection,
-        points=points,
-        rows=rows,
+        **vars(terms),
         expected_rows=guess,
         levels=levels,
         area_share=area * rest,

@@ -26,12 +26,13 @@ from heldout.kernel.noise.tables.table import laplace_deviation, noise_of
 from heldout.kernel.noise.tied import TiedLaplace
 from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods.heldout import (
-    MOST_NAMED,
-    NAMED_SHARE,
     NamedCounts,
     RankSum,
     TableWithArea,
+    check_named,
+    share_of_named,
 )
+from heldout.questions.curves.methods.registry import Terms
 
 __all__ = ["LabelCurves", "build"]
 
@@ -71,8 +72,8 @@ class LabelCurves:
     Cost:        that of the draws, half a millisecond a bin.
 
     >>> from heldout.kernel import price
-    >>> one = build(epsilon=Fraction(1), protection=Protection(neighbours="label"), points=65537,
-    ...             rows=5000)
+    >>> one = build(Terms(epsilon=Fraction(1), protection=Protection(neighbours="label"),
+    ...                   points=65537, rows=5000))
     >>> one.bins, str(price(one.event()))
     (32, 'epsilon 1')
     """
@@ -94,15 +95,7 @@ class LabelCurves:
             raise ArgumentError(
                 "area_share and named_share must be from 0 to below 1. Leave them out."
             )
-        if len(self.named) > MOST_NAMED or any(
-            not low < high
-            for low, high in zip((0, *self.named), (*self.named, self.points), strict=True)
-        ):
-            raise ArgumentError(
-                f"thresholds must be at most {MOST_NAMED} different ones above the lowest score."
-            )
-        if self.named_share > 0 and not self.named:
-            raise ArgumentError("named_share must go with thresholds. Pass thresholds=[0.5].")
+        check_named(self.named, self.named_share, self.points)
         # The largest scales that a draw can ask for are refused before anything is booked.
         most = self.protection.rows_per_unit / self.counts_epsilon
         DiscreteLaplace(most / (1 - self.area_share), 1, 1)
@@ -261,11 +254,8 @@ def even_cuts(totals: Ints, bins: int) -> Ints:
 
 
 def build(
+    terms: Terms,
     *,
-    epsilon: Fraction,
-    protection: Protection,
-    points: int,
-    rows: int,
     levels: int | None = None,
     area_share: Rational | None = None,
     named: tuple[int, ...] = (),
@@ -273,19 +263,15 @@ def build(
     values: tuple[int, ...] = (),
 ) -> LabelCurves:
     """Return the method with parameters from public facts; options are as in `heldout.build`."""
-    usual = NAMED_SHARE if named else Fraction(0)
-    bought = usual if named_share is None else exact(named_share, name="named_share")
+    bought, rows = share_of_named(named, named_share), terms.rows or 0
     if levels is not None:
         levels = Whole(0, 8)(levels, "levels")
-    visible = rows * epsilon * (1 - bought) / protection.rows_per_unit
+    visible = rows * terms.epsilon * (1 - bought) / terms.protection.rows_per_unit
     if levels is None:
         levels = 2 + sum(visible >= least for least in VISIBLE_LEVELS)
     share = AREA_SHARE if area_share is None else exact(area_share, name="area_share")
     return LabelCurves(
-        epsilon=epsilon,
-        protection=protection,
-        points=points,
-        rows=rows,
+        **vars(terms) | {"rows": rows},
         bins=2**levels,
         area_share=share,
         named=named,

@@ -14,7 +14,6 @@ from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.loss import Rational, exact
-from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.noise.tables.counts import (
     BinCounts,
@@ -27,6 +26,7 @@ from heldout.kernel.noise.tables.counts import (
 from heldout.kernel.noise.tables.dawa import Dawa, GreedyTree
 from heldout.kernel.noise.tables.table import NoisyTable, TableNoise
 from heldout.kernel.statistic import Sealed
+from heldout.questions.curves.methods.registry import Terms
 from heldout.questions.curves.methods.thresholds import (
     MOST_BINS,
     EvenEdges,
@@ -113,80 +113,36 @@ class TableMethod:
 
 
 def laplace(
-    *,
-    epsilon: Fraction,
-    protection: Protection,
-    points: int,
-    rows: int | None = None,
-    thresholds: int = 10,
-    counts: str = "cumulative",
-    split: str = "joint",
+    terms: Terms, *, thresholds: int = 10, counts: str = "cumulative", split: str = "joint"
 ) -> TableMethod:
     """A few even thresholds and noise on the true and false positives at each."""
     edges = EvenEdges(bins=Whole(0, MOST_BINS - 1)(thresholds, "thresholds") + 1)
-    return _method(
-        "laplace",
-        edges,
-        epsilon,
-        counts=counts,
-        split=split,
-        spent=Fraction(0),
-        protection=protection,
-        points=points,
-        rows=rows,
-    )
+    return _method("laplace", terms, edges, kind_of_counts(counts, COUNTS), split=split)
 
 
 def fixed_space(
-    *,
-    epsilon: Fraction,
-    protection: Protection,
-    points: int,
-    rows: int | None = None,
-    thresholds: int = 2**10,
-    counts: str = "wavelet",
-    split: str = "halves",
+    terms: Terms, *, thresholds: int = 2**10, counts: str = "wavelet", split: str = "halves"
 ) -> TableMethod:
     """Even thresholds, all of epsilon for the counts between them."""
     edges = EvenEdges(bins=thresholds)
-    return _method(
-        "fixed-space",
-        edges,
-        epsilon,
-        counts=counts,
-        split=split,
-        spent=Fraction(0),
-        protection=protection,
-        points=points,
-        rows=rows,
-    )
+    return _method("fixed-space", terms, edges, kind_of_counts(counts, COUNTS), split=split)
 
 
 def recursive_medians(
+    terms: Terms,
     *,
-    epsilon: Fraction,
-    protection: Protection,
-    points: int,
-    rows: int | None = None,
     levels: int = 10,
     share: Rational = Fraction(1, 5),
     counts: str = "wavelet",
     split: str = "halves",
 ) -> TableMethod:
     """Thresholds at recursive noisy medians for `share` of epsilon, the rest for the counts."""
-    part = share_of_medians(share)
-    edges = RecursiveMedians(levels=levels, epsilon=part * epsilon, moved=protection.rows_moved)
-    return _method(
-        "recursive-medians",
-        edges,
-        epsilon,
-        counts=counts,
-        split=split,
-        spent=part * epsilon,
-        protection=protection,
-        points=points,
-        rows=rows,
+    edges = RecursiveMedians(
+        levels=levels,
+        epsilon=share_of_medians(share) * terms.epsilon,
+        moved=terms.protection.rows_moved,
     )
+    return _method("recursive-medians", terms, edges, kind_of_counts(counts, COUNTS), split=split)
 
 
 def share_of_medians(share: Rational) -> Fraction:
@@ -204,33 +160,24 @@ def kind_of_counts(counts: str, known: Mapping[str, type[BinCounts]]) -> type[Bi
 
 def _method(
     name: str,
+    terms: Terms,
     edges: EvenEdges | RecursiveMedians,
-    epsilon: Fraction,
+    kind: type[BinCounts],
     *,
-    spent: Fraction,
-    counts: str,
-    split: str,
-    protection: Protection,
-    points: int,
-    rows: int | None,
+    split: str = "halves",
 ) -> TableMethod:
-    kind = kind_of_counts(counts, COUNTS)
+    """Return these edges with counts of this kind, for what the edges leave of epsilon."""
     OneOf(("halves", "joint"))(split, "split")
-    rest = epsilon - spent
-    mechanism = kind(
+    rest = terms.epsilon - (edges.epsilon if isinstance(edges, RecursiveMedians) else 0)
+    counts = kind(
         bins=edges.most_bins,
         epsilon=rest / 2 if split == "halves" else rest,
-        moved=protection.rows_moved,
+        moved=terms.protection.rows_moved,
     )
     return TableMethod(
-        name=name,
-        epsilon=epsilon,
-        points=points,
-        rows=rows,
-        edges=edges,
-        counts=mechanism,
-        split=split,
-    )
+        name=name, epsilon=terms.epsilon, points=terms.points, rows=terms.rows,
+        edges=edges, counts=counts, split=split,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,94 +258,41 @@ class DawaChen2016(Dawa):
 _COUNTS: dict[str, type[BinCounts]] = {"dawa": DawaLi2014, "hierarchical": Tree}
 
 
-def laplace_2014(
-    *,
-    epsilon: Fraction,
-    protection: Protection,
-    points: int,
-    rows: int | None = None,
-    thresholds: int = 10,
-) -> TableMethod:
+def laplace_2014(terms: Terms, *, thresholds: int = 10) -> TableMethod:
     """Laplace noise of (2t + 1)/epsilon on the true and false positives at t even thresholds."""
-    bins = Whole(0, MOST_BINS - 1)(thresholds, "thresholds") + 1
-    counts = CumulativeAsPrinted(bins=bins, epsilon=epsilon, moved=protection.rows_moved)
-    return TableMethod(
-        name="stoddard-2014-laplace", epsilon=epsilon, points=points, rows=rows,
-        edges=EvenEdges(bins=bins), counts=counts, split="joint",
-    )  # fmt: skip
+    edges = EvenEdges(bins=Whole(0, MOST_BINS - 1)(thresholds, "thresholds") + 1)
+    return _method("stoddard-2014-laplace", terms, edges, CumulativeAsPrinted, split="joint")
 
 
-def priroc_2014(
-    *,
-    epsilon: Fraction,
-    protection: Protection,
-    points: int,
-    rows: int | None = None,
-    levels: int = 10,
-    share: Rational = Fraction(1, 5),
-) -> TableMethod:
+def priroc_2014(terms: Terms, *, levels: int = 10, share: Rational = Fraction(1, 5)) -> TableMethod:
     """Algorithm 3: k recursive medians for a fifth of epsilon; Privelet, half for each class."""
-    return _priroc(
-        name="stoddard-2014-priroc", kind=Wavelet, epsilon=epsilon, protection=protection,
-        points=points, rows=rows, levels=levels, share=share,
-    )  # fmt: skip
+    return _method("stoddard-2014-priroc", terms, _as_printed(terms, levels, share), Wavelet)
 
 
 def priroc_2016(
+    terms: Terms,
     *,
-    epsilon: Fraction,
-    protection: Protection,
-    points: int,
-    rows: int | None = None,
     levels: int = 10,
     share: Rational = Fraction(1, 5),
     counts: str = "dawa",
 ) -> TableMethod:
     """PriROC: 2^10 recursive medians for a fifth of epsilon; DAWA (or HB), half for each class."""
     kind = kind_of_counts(counts, _COUNTS)
-    return _priroc(
-        name="chen-2016-priroc", kind=kind, epsilon=epsilon, protection=protection,
-        points=points, rows=rows, levels=levels, share=share,
-    )  # fmt: skip
+    return _method("chen-2016-priroc", terms, _as_printed(terms, levels, share), kind)
 
 
-def priroc_fix_2016(
-    *,
-    epsilon: Fraction,
-    protection: Protection,
-    points: int,
-    rows: int | None = None,
-    thresholds: int = 2**10,
-    counts: str = "dawa",
-) -> TableMethod:
+def priroc_fix_2016(terms: Terms, *, thresholds: int = 2**10, counts: str = "dawa") -> TableMethod:
     """PriROC-fix: 2^10 even thresholds, all of epsilon for DAWA (or HB), half for each class."""
     kind = kind_of_counts(counts, _COUNTS)
-    edges = EvenEdges(bins=thresholds)
-    return TableMethod(
-        name="chen-2016-priroc-fix", epsilon=epsilon, points=points, rows=rows, edges=edges,
-        counts=kind(bins=edges.most_bins, epsilon=epsilon / 2, moved=protection.rows_moved),
-        split="halves",
-    )  # fmt: skip
+    return _method("chen-2016-priroc-fix", terms, EvenEdges(bins=thresholds), kind)
 
 
-def _priroc(
-    *,
-    name: str,
-    kind: type[BinCounts],
-    epsilon: Fraction,
-    protection: Protection,
-    points: int,
-    rows: int | None,
-    levels: int,
-    share: Rational,
-) -> TableMethod:
-    part, moved = share_of_medians(share), protection.rows_moved
-    edges = MediansAsPrinted(levels=levels, epsilon=part * epsilon, moved=moved)
-    rest = (1 - part) * epsilon
-    return TableMethod(
-        name=name, epsilon=epsilon, points=points, rows=rows, edges=edges,
-        counts=kind(bins=edges.most_bins, epsilon=rest / 2, moved=moved), split="halves",
-    )  # fmt: skip
+def _as_printed(terms: Terms, levels: int, share: Rational) -> MediansAsPrinted:
+    return MediansAsPrinted(
+        levels=levels,
+        epsilon=share_of_medians(share) * terms.epsilon,
+        moved=terms.protection.rows_moved,
+    )
 
 
 # Quantiles of each class read off a noisy tree, with a monotone cubic between them.
@@ -479,8 +373,8 @@ class HierarchicalQuantile:
     Cost:        8 microseconds a node.
 
     >>> from heldout.kernel.neighbours import Protection
-    >>> one = build(epsilon=Fraction(1), protection=Protection(neighbours="add-remove"),
-    ...             points=65537, quantiles=10)
+    >>> one = build(Terms(epsilon=Fraction(1), protection=Protection(neighbours="add-remove"),
+    ...                   points=65537), quantiles=10)
     >>> one.tree.height, one.tree.scale
     (6, Fraction(6, 1))
     """
@@ -574,21 +468,9 @@ def _spread(deviation: Floats, coarse: Ints, fine: Ints) -> Floats:
     return deviation[inside] * np.diff(fine) / np.diff(coarse)[inside]
 
 
-def build(
-    *,
-    epsilon: Fraction,
-    protection: Protection,
-    points: int,
-    rows: int | None = None,
-    quantiles: int = 16,
-    branching: int = 2,
-) -> HierarchicalQuantile:
+def build(terms: Terms, *, quantiles: int = 16, branching: int = 2) -> HierarchicalQuantile:
     """The method with its public parameters."""
     return HierarchicalQuantile(
-        epsilon=epsilon,
-        moved=protection.rows_moved,
-        points=points,
-        rows=rows,
-        quantiles=quantiles,
-        branching=branching,
-    )
+        epsilon=terms.epsilon, moved=terms.protection.rows_moved, points=terms.points,
+        rows=terms.rows, quantiles=quantiles, branching=branching,
+    )  # fmt: skip

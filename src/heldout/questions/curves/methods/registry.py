@@ -3,6 +3,7 @@
 import importlib
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.kernel.statistic import Sealed
 
-__all__ = ["METHODS", "CurveMethod", "method"]
+__all__ = ["METHODS", "CurveMethod", "Terms", "method"]
 
 METHODS: dict[str, str] = {
     "heldout": "counted:build",
@@ -27,6 +28,16 @@ METHODS: dict[str, str] = {
     "chen-2016-priroc-fix": "published:priroc_fix_2016",
 }
 """Name -> module of this package and the function in it that builds the method."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """Hold the public facts of a score table, and its price."""
+
+    epsilon: Fraction
+    protection: Protection
+    points: int
+    rows: int | None = None
 
 
 class CurveMethod(Protocol):
@@ -68,7 +79,7 @@ def method(
         raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
     build = _builder(name)
     known = set(inspect.signature(build).parameters)
-    own = sorted(known - {"epsilon", "protection", "points", "rows", "named"})
+    own = sorted(known - {"terms", "named"})
     if not set(options) <= set(own):
         raise ArgumentError(
             f"options of {name} must be among {', '.join(own)}, got {', '.join(sorted(options))}."
@@ -76,10 +87,8 @@ def method(
     if named and "named" not in known:
         raise ArgumentError(f"thresholds must be left out with method={name!r}, or the method.")
     wanted = {"named": named} if named else {}
-    made: CurveMethod = build(
-        epsilon=epsilon, protection=protection, points=points, rows=rows, **wanted, **options
-    )
-    return made
+    terms = Terms(epsilon=epsilon, protection=protection, points=points, rows=rows)
+    return build(terms, **wanted, **options)
 
 
 def _builder(name: str) -> Callable[..., CurveMethod]:
