@@ -19,8 +19,7 @@ from heldout.intervals.tuned import (
     MISPLACED,
     MISSING_CLASS,
 )
-from heldout.kernel.ranking.ladder import NoiseLaw
-from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
+from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism, RankSumDraw
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments
 
 # --- Sampling error from released placements: how far each row pulls at an area or at precision --
@@ -230,7 +229,17 @@ class NoisyValue(Protocol):
     @property
     def value(self) -> float: ...
     @property
-    def law(self) -> NoiseLaw: ...
+    def law(self) -> "NoiseTail": ...
+
+
+class NoiseTail(Protocol):
+    """Tells how far a noise goes: what intervals ask of its law."""
+
+    def survival(self, rungs: Any, distance: Any) -> Floats: ...
+
+
+Counted: TypeAlias = RankingDraw | RankSumDraw
+"""A noisy value with noisy counts of the classes beside it."""
 
 
 @dataclass(frozen=True)
@@ -277,13 +286,13 @@ def believe_size(look: Look, *, rows_per_unit: int, most: int | None) -> Belief:
     return Belief(rungs, rung_weights, per_row, per_row, no_ranking=none >= MISSING_CLASS)
 
 
-def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
+def belief(draw: Counted, others: Sequence[Look] = ()) -> Belief | None:
     """Return what the noisy counts say, its own and others of the same rows; None without any."""
     return _belief_after(draw, _looks(draw, others))
 
 
 def belief_if_shown(
-    draw: RankingDraw, others: Sequence[Look], is_shown: Callable[[Belief], bool]
+    draw: Counted, others: Sequence[Look], is_shown: Callable[[Belief], bool]
 ) -> Belief | None:
     """Return the belief, given that the number is shown.
 
@@ -320,12 +329,12 @@ def belief_if_shown(
     return _belief_after(draw, looks, which=which, chance=given_shown)
 
 
-def _looks(draw: RankingDraw, others: Sequence[Look]) -> list[Look]:
+def _looks(draw: Counted, others: Sequence[Look]) -> list[Look]:
     return [*(Look(counts, scale) for counts, scale in draw.looks), *others]
 
 
 def _belief_after(
-    draw: RankingDraw,
+    draw: Counted,
     looks: Sequence[Look],
     *,
     which: int = 0,
@@ -403,7 +412,7 @@ def _condensed(rungs: Any, weights: Any, nodes: int) -> tuple[Any, Any]:
 
 def _believed(draw: NoisyValue) -> Belief | None:
     """Return what a draw's own noisy counts say; of one without them, nothing."""
-    return belief(draw) if isinstance(draw, RankingDraw) else None
+    return belief(draw) if isinstance(draw, Counted) else None
 
 
 # --- privacy noise alone -------------------------------------------------------------------------

@@ -14,10 +14,11 @@ from heldout.intervals.groups import ByGroup
 from heldout.intervals.readings import grid_point
 from heldout.kernel.door import Drawn, Request, Staged
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking.mechanism import METHODS, RankingDraw
+from heldout.kernel.ranking.mechanism import METHODS, RankingDraw, RankSumDraw, RankSums
 from heldout.kernel.ranking.statistic import (
     LARGEST_EXACT,
     NEGATIVES_FIRST,
+    RankDifferences,
     RankedRows,
     RankedTable,
     RankedWithTable,
@@ -51,6 +52,7 @@ from heldout.questions.ranking.release import (
 from heldout.questions.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 from heldout.questions.worst_cases import (
     HIGH,
+    LABELS,
     LOW,
     REMOVE,
     REST,
@@ -123,7 +125,7 @@ class _Ranking(Question[R_co]):
     """One ranking metric, with noise whose parameters come from public facts alone."""
 
     of = (ScoredRows,)
-    stores = (RankingDraw, ValueOrTable)
+    stores = (RankingDraw, RankSumDraw, ValueOrTable)
     metric: ClassVar[str]
     alone: ClassVar[bool] = False
     """Whether the value is bought without tables and moments; so it is of one group."""
@@ -216,6 +218,9 @@ class _Ranking(Question[R_co]):
 
     def typical(self, about: ScoredRows, guess: Guess) -> object:
         mechanism = self._stages(about).value
+        if isinstance(mechanism, RankSums):
+            # Two models of most kinds place no row further apart than half of the others.
+            return RankSumDraw(mechanism, guess.counts[0], 0, mechanism.rows)
         if not isinstance(mechanism, ValueOrCounts):
             return self._typical(mechanism, guess)
         first = guess.counts[: mechanism.dimension]
@@ -558,10 +563,39 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
             WorstCase(name=measure, pairs=ends, fields={"measure": measure}) for measure in PAIRED
         )
         precise = WorstCase(name=AP, pairs=pairs, fields={"measure": AP}, why=SMALL_CLASSES)
-        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True), precise, *paired)
+        flipped = (
+            _two_models(
+                table_pair("an outcome changes", [*REST, (0, 1.0)], [*REST, (1, 1.0)], **LABELS)
+            ),
+            _two_models(
+                unit_pair(
+                    "outcomes of a person's two rows change",
+                    [(0, 1.0), (0, 1.0), *REST],
+                    [(1, 1.0), (1, 1.0), *REST],
+                    **LABELS,
+                )
+            ),
+        )
+        labels = (
+            WorstCase(
+                name=f"{measure}-labels",
+                pairs=flipped,
+                fields={"measure": measure},
+                note="only outcomes are secret: noise by how far the models are apart",
+            )
+            for measure in ("auc", "brier", "recall")
+        )
+        whole = WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True)
+        return (whole, precise, *paired, *labels)
 
     def _resolution(self, about: ScoredRows) -> str:
         return "grid" if about.remote else "exact"
+
+    def _statistic(self, about: ScoredRows) -> Statistic[Any]:
+        by_outcome = about.protection.only_labels and self.method == DEFAULT
+        if by_outcome and self.measure == "auc" and self._resolution(about) == "exact":
+            return RankDifferences()
+        return super()._statistic(about)
 
     def _rival_range(self, about: ScoredRows) -> tuple[float, float] | None:
         return about.rival_range(self.score)

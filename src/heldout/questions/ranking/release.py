@@ -29,10 +29,11 @@ from heldout.intervals.tuned import FURTHEST, MISPLACED
 from heldout.kernel.door import Answers, Booked, Drawn, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.ranking.mechanism import METHODS, RankingDraw, RankingMechanism
+from heldout.kernel.ranking.mechanism import METHODS, RankingMechanism, RankSums
 from heldout.kernel.ranking.statistic import (
     METRICS,
     InfluenceMoments,
+    RankDifferences,
     RankingMetric,
     ScoreTable,
     ranking_metric,
@@ -41,6 +42,7 @@ from heldout.kernel.statistic import Statistic
 from heldout.questions.curves.methods.heldout import HeldoutCurves
 from heldout.questions.ranking.areas import (
     Belief,
+    Counted,
     Influence,
     Scatter,
     area_variance,
@@ -246,19 +248,19 @@ class RankingRelease(Release):
         stages, values = drawn.request.reading, drawn.values
         answers: dict[str, Any] = dict(values) if isinstance(values, Mapping) else {"value": values}
         first = answers["value"]
-        self._as_drawn: RankingDraw | ValueOrTable = first
-        self.draw: RankingDraw | None
+        self._as_drawn: Counted | ValueOrTable = first
+        self.draw: Counted | None
         """The value as drawn, with the law of its noise; None if counts by score were drawn."""
         if isinstance(first, ValueOrTable):
             self.draw, self._others = first.value, first.unchosen
             answers["value"] = first.value
         else:
-            assert isinstance(first, RankingDraw)
+            assert isinstance(first, Counted)
             self.draw = first
         self._stages, self._answers = stages, answers
 
     @property
-    def _draw(self) -> RankingDraw:
+    def _draw(self) -> Counted:
         assert self.draw is not None, "counts by score were drawn"
         return self.draw
 
@@ -594,9 +596,14 @@ class RankingStages:
         return (model == "rival" and self.rival_range) or self.score_range
 
     @cached_property
-    def value(self) -> RankingMechanism | ValueOrCounts:
+    def value(self) -> RankingMechanism | ValueOrCounts | RankSums:
         """The noise of the value, with what tables and moments leave of epsilon."""
         spent = self._whole_share * self.grown if self.worthwhile else Fraction(0)
+        if isinstance(self.statistic, RankDifferences):
+            assert self.rows is not None
+            return RankSums(
+                epsilon=self.epsilon * (1 - spent), protection=self.protection, rows=self.rows
+            )
         if self.counts is not None:
             return ValueOrCounts(
                 metric=self.metric,
@@ -732,7 +739,7 @@ class RankingStages:
         return Scatter(seen.ratios * apart / 4 / difference_variance(0.5, n, m), seen.weights)
 
 
-def counts_of(draw: RankingDraw | ValueOrTable) -> tuple[float, float]:
+def counts_of(draw: Counted | ValueOrTable) -> tuple[float, float]:
     """About how many negatives and positives there are, by the counts beside the value."""
     if isinstance(draw, ValueOrTable):
         if draw.value is not None:
