@@ -28,7 +28,7 @@ BINARY_TYPES = set(EXACT_BITS)
 NUMERIC_TYPES = INTEGER_TYPES | BINARY_TYPES | {"DECIMAL"}
 MOMENTS = {"TIMESTAMP WITH TIME ZONE"}
 KINDS = {"number", "text", "boolean", "time", "key", "other"}
-"""What a description calls the values of a column."""
+"""Name of a column's values in a description."""
 
 MOST_ROWS = 2**40
 """A table of more is refused when it is opened, so that sums over its rows have a known end."""
