@@ -303,3 +303,40 @@ def test_an_administrator_who_lost_it_all_has_a_command_on_the_machine(
     assert accounts.sign_in_by_link(site.service, link)
     lines = site.client("olga").get("/api/v1/audit?action=reset+second+factor").json()
     assert "server's machine" in lines[0]["subject"]
+
+
+def test_of_codes_typed_at_once_each_counts(
+    site: Site, enrol: Enrol, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A try counts before its code is looked at: else all that wait at once are one try."""
+    enrol()
+    counted, real = [], factors.use
+
+    def use(service: Any, connection: sa.Connection, row: Any, code: str) -> bool:
+        mine = storage.tries.c.address == accounts.CODES
+        counted.append(connection.execute(sa.select(storage.tries.c.failures).where(mine)).scalar())
+        return real(service, connection, row, code)
+
+    monkeypatch.setattr(factors, "use", use)
+    for number in range(accounts.FREE_FAILURES):
+        with pytest.raises(Forbidden):
+            sign_in(site, "000000", address=f"address {number}")
+    with pytest.raises(TooMany):
+        sign_in(site, "000000", address="another")
+    assert counted == [1, 2, 3, 4, 5]
+
+
+def test_what_a_password_alone_opened_ends_when_the_second_factor_counts(
+    site: Site, clock: Clock
+) -> None:
+    who = person(site, "ana", "analyst")
+    session = accounts.change_password(site.service, who, PASSWORD)
+    who = accounts.of_token(site.service, session, kind="browser")
+    assert who is not None
+    token = accounts.make_token(site.service, who, label="intruder's")["token"]
+    link = accounts.new_link(site.service, "ana")
+    app = pyotp.TOTP(accounts.offer_factor(site.service, who, password=PASSWORD).secret)
+    accounts.confirm_factor(site.service, who, app.at(clock.time))
+    assert accounts.of_token(site.service, token, kind="api") is None
+    assert accounts.of_token(site.service, link, kind="link") is None
+    assert accounts.of_token(site.service, session, kind="browser") is not None

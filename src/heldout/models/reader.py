@@ -1,4 +1,4 @@
-"""The process that reads an untrusted file of predictions: shut off first, then it reads."""
+"""The process that reads an untrusted file, of predictions or a copy: shut off first."""
 
 import contextlib
 import csv
@@ -19,6 +19,9 @@ from heldout.models.keeper import shut_off, silence
 BATCH = 2048  # scores of one message
 LONGEST_KEY = 256  # bytes
 MOST_SCORES = 50  # columns of scores, one for each class
+MOST_NAMES = 1000  # columns of a copy
+LONGEST_CELL = 2**14  # bytes
+MOST_CHARACTERS = 2**17  # of one message of cells, and a cell more
 _FORM = (
     "Send a column 'key' and a column 'score', or two columns: the row key, then the score. For "
     f"several classes, at most {MOST_SCORES}, send a column 'key' and one named after each class."
@@ -90,6 +93,70 @@ def read(task: Reading, requests: Connection, answers: Connection, shared: None)
         answers.send_bytes(b"R" + str(error).encode("utf-8", "replace"))
     except (UnicodeDecodeError, csv.Error, pyarrow.ArrowException):
         answers.send_bytes(b"Rit is neither whole Parquet nor CSV in UTF-8.")
+
+
+def read_cells(task: Reading, requests: Connection, answers: Connection, shared: None) -> None:
+    """The whole life of a reader of a copy: `N` and the names, messages of cells; then `E`.
+
+    A copy is a CSV file whose cells are told as they stand. Or `R` and a reason, at any time.
+    `most_rows` of its task counts cells.
+    """
+    silence()
+    list(_cells(b"a,b\n1,2\n", 2))  # whatever Python loads at first use
+    from heldout.models import sandbox
+
+    empty = os.fstat(task.file).st_size == 0
+    content = b"" if empty else mmap.mmap(task.file, 0, access=mmap.ACCESS_READ)
+    if not shut_off(task, requests, answers):
+        return
+    if task.sandboxed:
+        sandbox.forbid_fork()
+    try:
+        batches = _cells(content, task.most_rows)
+        answers.send_bytes(b"N" + _texts(next(batches)))
+        for batch in batches:
+            answers.send_bytes(b"B" + _texts(batch))
+        answers.send_bytes(b"E")
+    except Unusable as error:
+        answers.send_bytes(b"R" + str(error).encode("utf-8", "replace"))
+    except (UnicodeDecodeError, csv.Error):
+        answers.send_bytes(b"RA copy must be a CSV file in UTF-8.")
+
+
+def _texts(cells: Sequence[str]) -> bytes:
+    texts = [cell.encode("utf-8", "replace") for cell in cells]
+    if any(len(text) > LONGEST_CELL for text in texts):
+        raise Unusable(f"A cell of a copy must have at most {LONGEST_CELL:,} bytes.")
+    return struct.pack(f"<I{len(texts)}I", len(texts), *map(len, texts)) + b"".join(texts)
+
+
+def _cells(content: Any, most: int) -> Iterator[list[str]]:
+    """The names of the columns, then batches of cells, row after row."""
+    lines = io.TextIOWrapper(io.BufferedReader(_Raw(content)), "utf-8-sig", newline="")
+    reader = csv.reader(lines)
+    names = [name.strip() for name in next(reader, [])]
+    if len(set(names)) < len(names) or not all(names) or not names or len(names) > MOST_NAMES:
+        raise Unusable("The first line of a copy must name its columns, each once.")
+    yield names
+    cells: list[str] = []
+    size = count = 0
+    for row in reader:
+        if row and len(row) != len(names):
+            raise Unusable(
+                f"Line {reader.line_num} of the copy has {len(row)} cells, and its first line "
+                f"{len(names)}."
+            )
+        count += len(row)
+        if count > most:
+            raise Unusable(f"A copy must have at most {most:,} cells. Send some of its rows.")
+        for cell in row:
+            cells.append(cell)
+            size += len(cell)
+            if len(cells) >= BATCH or size >= MOST_CHARACTERS:
+                yield cells
+                cells, size = [], 0
+    if cells:
+        yield cells
 
 
 def _message(keys: Sequence[str], scores: Sequence[float]) -> bytes:

@@ -1,11 +1,10 @@
 """Public copies of rows that analysts bring, to be compared with the private ones.
 
-A copy is an artefact of its own: a CSV file, which Python's own reader reads as text. A question
+A copy is an artefact of its own: a CSV file, read as text in a process that is shut off. A question
 about one leaves its columns out; they are read from the file where it is priced and where it is
 answered, as numbers or texts by what the custodian declared of the rows.
 """
 
-import csv
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +14,7 @@ from heldout import questions as q
 from heldout.arguments import FormField, shown
 from heldout.data.description import Description
 from heldout.errors import ArgumentError
+from heldout.models.predictions import read_copy
 from heldout.server import artifacts
 from heldout.server.datasets import Registered
 from heldout.server.service import Service
@@ -22,6 +22,8 @@ from heldout.server.storage import Json
 
 KIND: Final = "copy"
 MOST_CELLS: Final = 1_000_000
+MOST_BYTES: Final = 2**25
+"""Of the file: the web and the workers hold all of it in memory, as texts."""
 Cells = Mapping[str, Sequence[str]]
 
 
@@ -81,33 +83,14 @@ def left_out(copy: Any, about: Description) -> list[str]:
     return [name for name in (copy.found or {}).get("columns", ()) if name not in declared]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def read(file: Path) -> Cells:
-    """Return the columns of a CSV file, by name; refuses what is none, with the line."""
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as lines:
-            reader = csv.reader(lines)
-            names = [name.strip() for name in next(reader, [])]
-            if len(set(names)) < len(names) or not all(names) or not names:
-                raise ArgumentError("The first line of a copy must name its columns, each once.")
-            rows: list[list[str]] = []
-            for row in reader:
-                if row and len(row) != len(names):
-                    raise ArgumentError(
-                        f"Line {reader.line_num} of the copy has {len(row)} cells, and its first "
-                        f"line {len(names)}."
-                    )
-                if row:
-                    rows.append(row)
-                if len(rows) * len(names) > MOST_CELLS:
-                    raise ArgumentError(
-                        f"A copy must have at most {MOST_CELLS:,} cells. Send some of its rows."
-                    )
-    except (UnicodeDecodeError, csv.Error):
-        raise ArgumentError("A copy must be a CSV file in UTF-8.") from None
-    if len(rows) < 2:
-        raise ArgumentError("A copy must have two rows at least.")
-    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    """Return the columns of a CSV file, by name; the sandbox reads it and refuses what is none."""
+    if file.stat().st_size > MOST_BYTES:
+        raise ArgumentError(
+            f"A copy must have at most {MOST_BYTES // 2**20} MB. Send some of its rows or columns."
+        )
+    return read_copy(file, most_cells=MOST_CELLS)
 
 
 def describe(file: Path) -> tuple[Json, str]:

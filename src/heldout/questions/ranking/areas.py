@@ -215,6 +215,8 @@ _SPACING: Final = 0.25
 _NODES: Final = 100
 _POPULATION_NODES: Final = 32
 _TABLE_SIZE: Final = 1025
+_PLACES: Final = 33
+_ROUNDS: Final = 6
 Tail: TypeAlias = Callable[[Floats], Floats]
 Interval = tuple[float, float]
 
@@ -447,8 +449,7 @@ def noise_reach(draw: NoisyValue, *, level: float = 0.95, known: Belief | None =
         return 1.0 + abs(draw.unclamped)
     beyond = _noise_tail(draw, candidates)
     # At this distance the interval is all of [0, 1]: there is no need to look further.
-    ends = 1e-10, 1 + abs(draw.unclamped)
-    return _falling_root(lambda far: float(beyond(np.array([far]))[0]) - (1 - level), *ends)
+    return _falling_root(lambda far: beyond(far) - (1 - level), 1e-10, 1 + abs(draw.unclamped))
 
 
 def is_noise_within(
@@ -460,12 +461,16 @@ def is_noise_within(
     return float(_noise_tail(draw, known)(np.array([distance]))[0]) <= 1 - level
 
 
-def _falling_root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a falling function crosses 0, searched on a logarithmic scale."""
-    if function(high) > 0:
+def _falling_root(function: Callable[[Floats], Floats], low: float, high: float) -> float:
+    """Return where a falling function of arrays crosses 0, searched on a logarithmic scale."""
+    if function(np.array([high]))[0] > 0:
         return high
-    above, ends = lambda log: function(math.exp(log)) > 0, (math.log(low), math.log(high))
-    return math.exp(halved(above, *ends, steps=26)[1])
+    ends = math.log(low), math.log(high)
+    for _ in range(_ROUNDS):  # all places of a round take about as long as one
+        places = np.linspace(*ends, _PLACES)
+        last = int(np.argmax(function(np.exp(places)) <= 0))
+        ends = float(places[max(last - 1, 0)]), float(places[last])
+    return math.exp(ends[1])
 
 
 # --- sampling error and noise --------------------------------------------------------------------

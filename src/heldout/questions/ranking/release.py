@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
@@ -365,7 +365,7 @@ class RankingRelease(Release):
         return two_sided_p_value(self._draw, null=value, known=self._given_shown)
 
     def _measure(self, name: str, value: float, ends: Any) -> Measure:
-        reach = None if self.is_counted else self._reach
+        reach = None if self.is_counted else cache(self._reach)
         return Measure.read(value, ends, name=name, terms=self.terms, share=float, reach=reach)
 
     def _reach(self, level: float) -> float:
