@@ -115,7 +115,7 @@ def read_copy(
         task = Reading(Inherited(descriptor), most_cells, sandboxed, MEMORY, SECONDS)
         try:
             _, _, answers = closing.enter_context(started(read_cells, task, None))
-            names, cells = _told(answers, most_cells)
+            names, cells = _answered_cells(answers, most_cells)
         except Lost:
             raise _unread_copy() from None
     columns = {name: cells[place :: len(names)] for place, name in enumerate(names)}
@@ -128,7 +128,7 @@ def _unread_copy() -> ArgumentError:
     return ArgumentError("A copy must be a CSV file: its reader failed.")
 
 
-def _told(answers: Any, most_cells: int) -> tuple[list[str], list[str]]:
+def _answered_cells(answers: Any, most_cells: int) -> tuple[list[str], list[str]]:
     """Return what a reader of a copy says, as far as it has the form that a reader gives it."""
     until, names, cells = time.monotonic() + SECONDS, None, list[str]()
     while True:
