@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.chances import louder
 
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Loss
@@ -84,7 +85,7 @@ def test_a_guess_or_named_bins_take_the_place_of_the_count(protection: Protectio
         assert isinstance(made(protection, **named), HeldoutCurves)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 40, 6))
 def test_few_rows_get_public_bins_and_many_get_cuts() -> None:
     protection, rows = Protection(neighbours="add-remove"), 60_000
     assert made(protection).after(150).most_bins == PUBLIC_BINS
