@@ -437,7 +437,7 @@ class LogLoss(_OfProbabilities):
         lower_is_better=True,
     )
     clip: Annotated[
-        float, Number(1e-15, 0.5), "A probability below this one counts as this one."
+        float, Number(1e-15, 0.5), "Probabilities below this value count as this value."
     ] = CLIP
 
     @classmethod

@@ -121,7 +121,8 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
     thresholds: Annotated[
         Any,
         Numbers(),
-        "Thresholds that matter: their counts become nearly as sharp as if asked alone.",
+        "Thresholds that matter most: their counts become nearly as exact as if you asked "
+        "for them alone.",
     ] = None
     options: Annotated[Mapping[str, Any], Plain(), "Options of the method, by name."] = field(
         default_factory=dict

@@ -89,7 +89,8 @@ Method = Annotated[
 SmallerClass = Annotated[
     int | None,
     Whole(1, _MOST_ROWS, "Leave it out if there is no public guess."),
-    "A public guess of the smaller class (of the positives, for average precision): less noise.",
+    "A public guess of the size of the smaller class (of the positives, for average "
+    "precision). It lowers the noise.",
 ]
 
 _FORECASTS: Final = 15
@@ -97,7 +98,7 @@ GROUPED: Final = "grouped"
 Ties = Annotated[
     str,
     OneOf((GROUPED, "negatives-first")),
-    "Count the rows of a tie together, as scikit-learn does, or its negatives first.",
+    "How tied rows count: together, as in scikit-learn, or negatives first.",
 ]
 
 
@@ -149,8 +150,8 @@ class _Ranking(Question[R_co]):
         # Refused here if any outcome of the first look would leave too little for the value.
         if self.price < LEAST_EPSILON:
             raise ArgumentError(
-                f"epsilon must be at least {LEAST_EPSILON} for the {self.title}, got {self.price}. "
-                "Pay more, or pass method='polynomial-tail'."
+                f"epsilon must be at least {LEAST_EPSILON} for the {self.title}, got "
+                f"{self.price}. Use a larger epsilon, or pass method='polynomial-tail'."
             )
 
     def _resolution(self, about: ScoredRows) -> str:
@@ -510,13 +511,15 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
     measure: Annotated[
         str,
         OneOf((*RANKED, *PAIRED)),
-        "What the models are compared by; of errors, less is better.",
+        "The measure to compare by; for errors, lower is better.",
     ] = "auc"
     threshold: Annotated[
-        float, Number(), "For accuracy, recall and specificity: rows from here on are positive."
+        float,
+        Number(),
+        "For accuracy, recall and specificity: rows with at least this score are called positive.",
     ] = 0.5
     rival_threshold: Annotated[
-        float | None, Number(), "The other model's threshold, where it is another one."
+        float | None, Number(), "The other model's threshold, if it differs."
     ] = None
     example: ClassVar[Mapping[str, Any]] = {"score": "q"}
     replayed = (
