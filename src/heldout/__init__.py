@@ -138,10 +138,12 @@ def _instead_of(name: str) -> str:
     """Return what to use for a metric of scikit-learn that is read off a confusion matrix."""
     from heldout.intervals.readings import contrasts, registered
 
-    for metric in (*registered().values(), *contrasts().values()):
-        known = metric.scikit_learn.partition("(")[0]
+    ours = {title: metric.scikit_learn for title, metric in registered().items()}
+    ours |= {title: contrast.scikit_learn for title, contrast in contrasts().items()}
+    for title, theirs in ours.items():
+        known = theirs.partition("(")[0]
         if name == known or (name, known) == ("f1_score", "fbeta_score"):
-            reading = metric.name.lower().replace(" ", "_").replace("'", "")
+            reading = title.lower().replace(" ", "_").replace("'", "")
             return (
                 f". Use heldout.confusion_matrix(y_true, y_pred, epsilon=...).{reading}: one "
                 "matrix has every such metric, at no further price"
