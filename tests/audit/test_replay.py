@@ -20,7 +20,7 @@ from heldout.errors import ArgumentError, PrivacyError
 from heldout.kernel.door import Request
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import DiscreteLaplace, source
-from heldout.kernel.noise.parts import SummedParts
+from heldout.kernel.noise.disjoint import SummedParts
 from heldout.kernel.noise.selection import NoisyTopK, PermuteAndFlip, SparseVector
 from heldout.kernel.noise.tables.dawa import Dawa, scaled_costs
 from heldout.kernel.ranking.ladder import PiecewiseLaplace

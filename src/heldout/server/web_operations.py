@@ -1,4 +1,4 @@
-"""For whoever runs the server: is it alive and ready, figures, workers and queue, and the log."""
+"""The ledger, the log, and for whoever runs the server: is it alive, figures, workers, queue."""
 
 import hmac
 import shutil
@@ -9,18 +9,72 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 import heldout
 from heldout.errors import LedgerTampered
-from heldout.server import books, logbook, workers
+from heldout.server import books, datasets, logbook, workers
 from heldout.server.gate import PROBLEMS, Caller, Serving, Unknown, bearer
 from heldout.server.logbook import Filter
-from heldout.server.metrics import KIND
 from heldout.server.service import Missing
 from heldout.server.site import Signed, page
 from heldout.server.storage import Json
+from heldout.server.workers import KIND
 
 api = APIRouter(prefix="/api/v1", responses=PROBLEMS)
 pages = APIRouter()
 Before = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
 Text = Annotated[str, Query(max_length=100)]
+MOST = 200
+"""Lines of the ledger that one page lists, the newest first."""
+
+
+# --- the ledger, for custodians and auditors ------------------------------------------------------
+
+
+@api.get("/ledger")
+def show_ledger(service: Serving, person: Caller, dataset: str | None = None) -> list[Json]:
+    """Who spent what on which model."""
+    person.must_be("custodian", "auditor")
+    return books.bookings(service, person, dataset)
+
+
+@api.get("/ledger/head")
+def ledger_head(service: Serving, person: Caller) -> Json:
+    """Where the chain ends: keep it, and a ledger that is put back is noticed."""
+    person.must_be(*datasets.LOOKING)
+    return books.head(service)
+
+
+@api.get("/ledger/verify")
+def verify_ledger(
+    service: Serving, person: Caller, receipt: Annotated[str | None, Query(max_length=64)] = None
+) -> Json:
+    """Check the whole chain; with a receipt's hash, find that booking. Analysts name a receipt."""
+    person.must_be(*datasets.LOOKING)
+    with service.free.of(person.name):
+        return books.verify(service, person, receipt)
+
+
+@pages.get("/ledger")
+def ledger(  # noqa: PLR0917  the framework passes them by name
+    service: Serving,
+    request: Request,
+    person: Signed,
+    dataset: str = "",
+    check: bool = False,
+    receipt: Annotated[str, Query(max_length=64)] = "",
+) -> Response:
+    """Who spent what on which model; the button checks the whole chain."""
+    person.must_be("custodian", "auditor")
+    lines = books.bookings(service, person, dataset or None)
+    return page(
+        request,
+        "ledger_page.html",
+        entries=lines[::-1][:MOST],
+        count=len(lines),
+        known=[registered.name for registered in datasets.visible(service, person)],
+        dataset=dataset,
+        receipt=receipt,
+        found=books.verify(service, person, receipt.strip() or None) if check else None,
+        head=books.head(service),
+    )
 
 
 # --- the log -------------------------------------------------------------------------------------

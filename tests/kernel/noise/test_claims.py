@@ -14,12 +14,10 @@ import heldout.kernel
 import heldout.questions
 from heldout import questions as q
 from heldout.kernel import Event, Loss, Protection, price
-from heldout.kernel.noise.declared import DeclaredFit
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
-from heldout.kernel.noise.disjoint import Disjoint, EachGroup
-from heldout.kernel.noise.mechanism import Primitive
+from heldout.kernel.noise.disjoint import Disjoint, EachGroup, SummedParts
+from heldout.kernel.noise.mechanism import DeclaredFit, Primitive
 from heldout.kernel.noise.objective import ObjectivePerturbation
-from heldout.kernel.noise.parts import SummedParts
 from heldout.kernel.noise.selection import (
     AboveBar,
     NoisyTopK,

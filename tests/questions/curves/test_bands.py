@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.tables.table import NoisyTable, independent_noise
+from heldout.kernel.noise.tables.counts import NoisyTable, independent_noise
 from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.bands import rectangles
 from heldout.questions.curves.methods.registry import method

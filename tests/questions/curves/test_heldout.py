@@ -15,7 +15,7 @@ from heldout.kernel import Loss
 from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.selection import choose_exactly
-from heldout.kernel.noise.tables.table import laplace_deviation
+from heldout.kernel.noise.tables.counts import laplace_deviation
 from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods.heldout import CountsWithArea, HeldoutCurves, TableWithArea
 from heldout.questions.curves.methods.registry import method

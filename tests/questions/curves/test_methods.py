@@ -11,7 +11,7 @@ from heldout.intervals.readings import precision_recall, roc
 from heldout.kernel import Loss
 from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.tables.table import NoisyTable, independent_noise, laplace_deviation
+from heldout.kernel.noise.tables.counts import NoisyTable, independent_noise, laplace_deviation
 from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods.published import COUNTS, quantiles
 from heldout.questions.curves.methods.registry import METHODS, method

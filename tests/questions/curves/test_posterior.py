@@ -14,7 +14,7 @@ from tests.chances import louder
 from heldout.intervals.readings import Curve, plain_curve
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.noise.tables.table import independent_noise
+from heldout.kernel.noise.tables.counts import independent_noise
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.statistic import Sealed
 from heldout.questions.answers import from_plain, plain

@@ -12,8 +12,7 @@ from heldout.data.description import ScoredRows
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.readings import grid_point
 from heldout.kernel.door import Drawn, Request
-from heldout.kernel.noise.tables.counts import ClassCounts
-from heldout.kernel.noise.tables.table import NoisyTable
+from heldout.kernel.noise.tables.counts import ClassCounts, NoisyTable
 from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.kernel.statistic import Sealed
 from heldout.questions.base import Choice, Numbers, OneOf, Plain, Question, Section

@@ -18,7 +18,7 @@ from heldout.intervals.groups import ByGroup
 from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.readings import Curve, grid_point, grid_scores, plain_curve
 from heldout.kernel.door import Drawn
-from heldout.kernel.noise.tables.table import NoisyTable
+from heldout.kernel.noise.tables.counts import NoisyTable
 from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.questions.curves.bands import (
     Band,

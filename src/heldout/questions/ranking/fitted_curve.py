@@ -18,7 +18,7 @@ import numpy as np
 from heldout.arrays import Floats
 from heldout.intervals.noise import normal_quantile, normal_share
 from heldout.intervals.readings import Curve, grid_scores
-from heldout.kernel.noise.tables.table import NoisyTable
+from heldout.kernel.noise.tables.counts import NoisyTable
 from heldout.questions.curves.bands import evenly_filling
 from heldout.questions.curves.methods.heldout import worse_than_chance
 from heldout.questions.curves.methods.published import monotone_cubic

@@ -17,7 +17,7 @@ from heldout.kernel.loss import Rational, exact
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Primitive, unseal
-from heldout.kernel.noise.tables.table import NoisyTable, TableNoise, independent_noise, noise_of
+from heldout.kernel.noise.tables.counts import NoisyTable, TableNoise, independent_noise, noise_of
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods.registry import Terms

@@ -20,11 +20,12 @@ from heldout.kernel.noise.tables.counts import (
     ClassCounts,
     Cumulative,
     Flat,
+    NoisyTable,
+    TableNoise,
     Tree,
     Wavelet,
 )
 from heldout.kernel.noise.tables.dawa import Dawa, GreedyTree
-from heldout.kernel.noise.tables.table import NoisyTable, TableNoise
 from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods.registry import Terms
 from heldout.questions.curves.methods.thresholds import (
