@@ -2,9 +2,10 @@
 
 import hmac
 import shutil
+from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 import heldout
@@ -77,21 +78,27 @@ def ledger(  # noqa: PLR0917  the framework passes them by name
     )
 
 
+def _chosen(who: Text = "", action: Text = "", since: Text = "", until: Text = "") -> Filter:
+    return Filter(who, action, since, until)
+
+
+Chosen = Annotated[Filter, Depends(_chosen)]
+
+
+def _page_of(chosen: Chosen, before: Before = None) -> Filter:
+    return replace(chosen, before=before)
+
+
+Paged = Annotated[Filter, Depends(_page_of)]
+
+
 # --- the log -------------------------------------------------------------------------------------
 
 
 @api.get("/audit")
-def audit(  # noqa: PLR0917  the framework passes them by name
-    service: Serving,
-    person: Caller,
-    who: Text = "",
-    action: Text = "",
-    since: Text = "",
-    until: Text = "",
-    before: Before = None,
-) -> list[Json]:
+def audit(service: Serving, person: Caller, chosen: Paged) -> list[Json]:
     """Who did what, newest first: all for auditors; custodians' own deeds and their data sets'."""
-    return logbook.log_lines(service, person, Filter(who, action, since, until, before))
+    return logbook.log_lines(service, person, chosen)
 
 
 @api.get(
@@ -99,31 +106,14 @@ def audit(  # noqa: PLR0917  the framework passes them by name
     response_class=StreamingResponse,
     responses={200: {"content": {"text/csv": {}}}},
 )
-def audit_table(  # noqa: PLR0917
-    service: Serving,
-    person: Caller,
-    who: Text = "",
-    action: Text = "",
-    since: Text = "",
-    until: Text = "",
-) -> Response:
+def audit_table(service: Serving, person: Caller, chosen: Chosen) -> Response:
     """The same as CSV, without a limit."""
-    return _table(service, person, Filter(who, action, since, until))
+    return _table(service, person, chosen)
 
 
 @pages.get("/log")
-def log(  # noqa: PLR0917
-    service: Serving,
-    request: Request,
-    person: Signed,
-    who: Text = "",
-    action: Text = "",
-    since: Text = "",
-    until: Text = "",
-    before: Before = None,
-) -> Response:
+def log(service: Serving, request: Request, person: Signed, chosen: Paged) -> Response:
     """Who did what, newest first."""
-    chosen = Filter(who, action, since, until, before)
     lines = logbook.log_lines(service, person, chosen)
     return page(
         request,
@@ -136,16 +126,9 @@ def log(  # noqa: PLR0917
 
 
 @pages.get("/log.csv")
-def log_table(  # noqa: PLR0917
-    service: Serving,
-    person: Signed,
-    who: Text = "",
-    action: Text = "",
-    since: Text = "",
-    until: Text = "",
-) -> Response:
+def log_table(service: Serving, person: Signed, chosen: Chosen) -> Response:
     """The same as CSV, without a limit."""
-    return _table(service, person, Filter(who, action, since, until))
+    return _table(service, person, chosen)
 
 
 def _table(service: Serving, person: Caller, chosen: Filter) -> Response:
