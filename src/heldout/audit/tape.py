@@ -20,6 +20,7 @@ from unittest.mock import patch
 import numpy as np
 import numpy.typing as npt
 
+from heldout.kernel.curves.thresholds import SmoothMedian
 from heldout.kernel.noise import selection, source
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.disjoint import SummedParts
@@ -31,7 +32,6 @@ from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.ranking import mechanism as ranking
 from heldout.kernel.ranking.ladder import PiecewiseLaplace, ScaledNoise
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.thresholds import SmoothMedian
 
 
 class PathsPart(BaseException):

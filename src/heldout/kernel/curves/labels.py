@@ -17,6 +17,14 @@ import numpy as np
 from heldout.arguments import Whole
 from heldout.arrays import Ints
 from heldout.errors import ArgumentError
+from heldout.kernel.curves.heldout import (
+    NamedCounts,
+    RankSum,
+    TableWithArea,
+    check_named,
+    share_of_named,
+)
+from heldout.kernel.curves.registry import Terms
 from heldout.kernel.events import Event
 from heldout.kernel.loss import Rational, exact
 from heldout.kernel.neighbours import Protection
@@ -25,14 +33,6 @@ from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.noise.tables.counts import laplace_deviation, noise_of
 from heldout.kernel.noise.tied import TiedLaplace
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.heldout import (
-    NamedCounts,
-    RankSum,
-    TableWithArea,
-    check_named,
-    share_of_named,
-)
-from heldout.questions.curves.methods.registry import Terms
 
 __all__ = ["LabelCurves", "build"]
 

@@ -94,6 +94,6 @@ def method(
 def _builder(name: str) -> Callable[..., CurveMethod]:
     module, function = METHODS[name].split(":")
     builder: Callable[..., CurveMethod] = getattr(
-        importlib.import_module(f"heldout.questions.curves.methods.{module}"), function
+        importlib.import_module(f"heldout.kernel.curves.{module}"), function
     )
     return builder
