@@ -1,6 +1,6 @@
 """What is gained where only outcomes are secret: the same questions under both relations.
 
-    python -m benchmarks.labels [--runs 16]
+    python -m benchmarks.labels [--runs 16] [--only-differences]
 
 Three made-up shapes that nothing was chosen on. For each measure: the mean error against the rows'
 own value, the median half-width of the noise interval, and how often that interval holds the rows'
@@ -22,6 +22,7 @@ MEASURES = (
     "AUC", "average precision", "recall", "precision", "accuracy", "Brier score",
     "AUC of the curve", "average precision of the curve", "KS", "expected calibration error",
 )  # fmt: skip
+DIFFERENCES = ("auc", "brier", "log-loss", "accuracy", "recall")
 
 
 def draw(shape: str, rows: int, generator: Any) -> tuple[Any, Any]:
@@ -35,6 +36,30 @@ def draw(shape: str, rows: int, generator: Any) -> tuple[Any, Any]:
     outcome = (generator.random(rows) < 0.4).astype(int)
     peak = np.where(generator.random(rows) < 0.3, 0.5, 0.25 + 0.4 * outcome)
     return outcome, np.clip(peak + 0.12 * generator.standard_normal(rows), 0, 1)
+
+
+def rival(outcome: Any, scores: Any, generator: Any) -> Any:
+    """Return the scores of a second model, which errs otherwise and knows a little more."""
+    noise = 0.08 * generator.standard_normal(scores.size)
+    return np.clip(scores + noise + 0.03 * (outcome - scores), 0, 1)
+
+
+def differences(outcome: Any, scores: Any, other: Any) -> dict[str, float]:
+    """Return by how much the second model's number is larger, without noise."""
+
+    def numbers(score: Any) -> dict[str, float]:
+        given = np.maximum(np.where(outcome == 1, score, 1 - score), 0.01)
+        called = score >= 0.5
+        return {
+            "auc": float(roc_auc_score(outcome, score)),
+            "brier": float(((outcome - score) ** 2).mean()),
+            "log-loss": float(-np.log(given).mean()),
+            "accuracy": float((called == outcome).mean()),
+            "recall": float(called[outcome == 1].mean()),
+        }
+
+    first, second = numbers(scores), numbers(other)
+    return {f"difference in {name}": second[name] - first[name] for name in DIFFERENCES}
 
 
 def truth(outcome: Any, scores: Any) -> dict[str, float]:
@@ -57,20 +82,26 @@ def truth(outcome: Any, scores: Any) -> dict[str, float]:
     }
 
 
-def ask(session: Any, epsilon: str) -> dict[str, Any]:
+def ask(session: Any, epsilon: str, *, only_differences: bool) -> dict[str, Any]:
     """Return every measure, each question at this price."""
+    compared = {
+        f"difference in {name}": session.compare(score="q", measure=name, epsilon=epsilon)
+        for name in DIFFERENCES
+    }
+    if only_differences:
+        return compared
     decided, curves = session.confusion(epsilon=epsilon), session.curves(epsilon=epsilon)
-    found = {
+    return {
         "AUC": session.auc(epsilon=epsilon),
         "average precision": session.average_precision(epsilon=epsilon),
         "Brier score": session.brier(epsilon=epsilon),
         **{name: decided.measures[name] for name in ("recall", "precision", "accuracy")},
         **{name: curves.measures[name] for name in MEASURES[6:] if name in curves.measures},
+        **compared,
     }
-    return found
 
 
-def run(runs: int) -> None:
+def run(runs: int, *, only_differences: bool = False) -> None:
     print(
         "| measure | rows | epsilon | error: rows, outcomes | half-width | ratio | "
         "noise interval holds | interval holds |"
@@ -80,16 +111,21 @@ def run(runs: int) -> None:
         seen: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
         for place, shape in enumerate(SHAPES):
             generator = np.random.default_rng([2026, place, rows])
-            population = truth(*draw(shape, 1_000_000, generator))
+            whole_shape = draw(shape, 1_000_000, generator)
+            population = truth(*whole_shape)
+            population |= differences(*whole_shape, rival(*whole_shape, generator))
             for _ in range(runs):
                 outcome, scores = draw(shape, rows, generator)
-                own = truth(outcome, scores)
+                other = rival(outcome, scores, generator)
+                own = truth(outcome, scores) | differences(outcome, scores, other)
                 for relation in ("replace-one", "label"):
                     table = ho.Dataset(
-                        {"y": outcome, "p": scores}, label="y", score="p", neighbours=relation
-                    )
+                        {"y": outcome, "p": scores, "q": other},
+                        label="y", score="p", rivals=["q"], neighbours=relation,
+                    )  # fmt: skip
                     session = ho.Session(table, budget=ho.Budget(epsilon=1000))
-                    for name, measure in ask(session, epsilon).items():
+                    asked = ask(session, epsilon, only_differences=only_differences)
+                    for name, measure in asked.items():
                         low, high = measure.noise_interval(0.95)
                         least, most = measure.interval(0.95)
                         value = own.get(name, np.nan)
@@ -97,12 +133,12 @@ def run(runs: int) -> None:
                         whole = least <= population.get(name, np.nan) <= most
                         error = abs(float(measure.value) - value)
                         seen[name, relation].append([error, (high - low) / 2, holds, whole])
-        for name in MEASURES:
+        for name in dict.fromkeys(name for name, _ in seen):
             cells = {}
             for relation in ("replace-one", "label"):
-                table = np.array(seen[name, relation], dtype=float)
-                half = float(np.median(table[:, 1]))
-                cells[relation] = (*table.mean(axis=0)[[0, 2, 3]], half)
+                found = np.array(seen[name, relation], dtype=float)
+                half = float(np.median(found[:, 1]))
+                cells[relation] = (*found.mean(axis=0)[[0, 2, 3]], half)
             (error, held, whole, half), (less, kept, both, narrow) = cells.values()
             known = not np.isnan(error)
             print(
@@ -117,4 +153,6 @@ def run(runs: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=16)
-    run(parser.parse_args().runs)
+    parser.add_argument("--only-differences", action="store_true")
+    chosen = parser.parse_args()
+    run(chosen.runs, only_differences=chosen.only_differences)

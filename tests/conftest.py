@@ -4,15 +4,10 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import settings
 
 from heldout.data import duckdb
 
 NEW_CONNECTION = duckdb.new_connection
-
-# How long an example takes is the machine's affair: a busy one must not turn a test red.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,6 @@ managed to say before it was killed.
 
 import json
 import os
-import random
 import signal
 import sys
 import time
@@ -115,7 +114,7 @@ def main() -> None:
         with os.fdopen(read) as said:
             first = said.readline() if request["stage"] == "any time" else ""
             if request["stage"] in ("any time", "while opening"):
-                time.sleep(random.uniform(0, 0.03))
+                time.sleep(request["wait"])
                 os.kill(victim, signal.SIGKILL)
             answers = [json.loads(each) for each in [first, *said] if each.endswith("\n")]
         _, status = os.waitpid(victim, 0)

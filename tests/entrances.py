@@ -10,7 +10,7 @@ the way that people usually do it, so a library may choose a column's type by lo
 """
 
 import csv
-import secrets
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -197,8 +197,7 @@ def _address(rows: Sequence[Row], place: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def _new(place: Path, name: str) -> Path:
-    folder = place / secrets.token_hex(6)
-    folder.mkdir()
+    folder = Path(tempfile.mkdtemp(dir=place))
     return folder / name
 
 

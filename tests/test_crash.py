@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import random
 import sqlite3
 import subprocess
 import sys
@@ -81,7 +82,8 @@ def test_nothing_is_released_that_is_not_booked(
     booked_before = 0
     for _ in range(KILLS * (2 if stage in BY_THE_CLOCK else 1)):
         asked = 0 if stage in BY_THE_CLOCK else next(answered)
-        said = victims.ask(ledger=str(place), stage=stage, answered=asked)
+        wait = random.uniform(0, 0.03)
+        said = victims.ask(ledger=str(place), stage=stage, answered=asked, wait=wait)
         assert said["killed"], "the child must have been killed, not have failed"
         with ho.Ledger.open(place) as ledger:  # verifies every hash, price and total
             entries = {entry.sequence: entry for entry in ledger.entries()}

@@ -1,6 +1,7 @@
 """A run is a function of its seed, whatever the order of its tests, and rates of chance add up."""
 
 import ast
+import inspect
 import os
 import pathlib
 import shutil
@@ -117,6 +118,45 @@ def test_rates_that_add_up_to_too_much_stop_the_run(tmp_path: pathlib.Path) -> N
 
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+FOR_NAMES = {"conftest.py", "tests/conftest.py", "tests/engines/conftest.py",
+             "tests/server/loopback_provider.py"}  # fmt: skip
+"""Files that make up names of what others in the same place must not have: no verdict's affair."""
+
+
+def unseeded(text: str) -> list[str]:
+    """Return every call for random numbers that no seed of the run decides.
+
+    NumPy's `default_rng()`, the functions of `random` and scikit-learn's are seeded per test.
+    """
+    always = ("secrets.", "uuid.uuid", "os.urandom", "os.getrandom", "random.SystemRandom")
+    bare = ("Random", "random.Random", "np.random.RandomState", "random.seed")
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    named = [(ast.unparse(call.func), call) for call in calls]
+    return [
+        f"{call.lineno}: {name}"
+        for name, call in named
+        if name.startswith(always) or (name in bare and not (call.args or call.keywords))
+    ]
+
+
+def test_no_test_draws_what_the_seed_does_not_decide() -> None:
+    files = [*ROOT.glob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "papers").rglob("*.py")]
+    names = {str(file.relative_to(ROOT)): file for file in files if ".venv" not in file.parts}
+    assert set(names) >= FOR_NAMES
+    drawn = {name: unseeded(file.read_text(encoding="utf-8")) for name, file in names.items()}
+    assert {name: calls for name, calls in drawn.items() if calls and name not in FOR_NAMES} == {}
+    assert unseeded("secrets.token_hex(6); Random(); random.Random(7); random.random()") == [
+        "1: secrets.token_hex",
+        "1: Random",
+    ]
+
+
+def test_what_hypothesis_tries_does_not_depend_on_what_is_loaded() -> None:
+    from hypothesis.internal.conjecture import providers
+
+    assert len(providers._get_local_constants()) == 0
+    assert "_get_local_constants()" in inspect.getsource(providers.HypothesisProvider)
 
 
 def rates(text: str) -> list[tuple[str, bool]]:

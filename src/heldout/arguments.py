@@ -164,7 +164,7 @@ def check_columns(columns: Mapping[str, "Array"], *, show_lengths: bool) -> None
     if len(set(lengths.values())) > 1:
         shown_lengths = ", ".join(f"{name} {length:,}" for name, length in lengths.items())
         got = f", got {shown_lengths}" if show_lengths else ""
-        raise ArgumentError(f"{' and '.join(lengths)} must be equally long{got}.")
+        raise ArgumentError(f"{' and '.join(lengths)} must have the same length{got}.")
 
 
 def as_edges(values: object, *, name: str) -> "Floats":

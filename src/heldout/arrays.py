@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from functools import cache
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,13 @@ def one_thread() -> Iterator[None]:
     ...     np.ones((2, 2)) @ np.ones(2)
     array([2., 2.])
     """
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    with threadpool_limits(limits=1):
+    with _pools().limit(limits=1):
         yield
+
+
+@cache
+def _pools() -> Any:
+    """Return the libraries that use threads: NumPy's, looked up once in the maps of the process."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()

@@ -85,7 +85,7 @@ def _scored(model: Any, X: Any, y: Any, labels: dict[str, Any], **custody: Any) 
     scores: dict[str, Any] = {}
     if len(classes) > 2:
         if labels:
-            raise ArgumentError("Leave pos_label= and labels= out where there are more than two.")
+            raise ArgumentError("With more than two classes, leave pos_label= and labels= out.")
         names = [f"score {place + 1}" for place in range(len(classes))]
         options |= {"classes": classes, "scores": names}
         with suppress(Exception):
@@ -267,13 +267,13 @@ class Search:
         size = len(_labels(y))
         if size not in self._tests:
             raise BudgetExceeded(
-                "These rows are no test fold of this search. Pass it as cv= too, and leave "
-                "return_train_score out."
+                "These rows are not a test fold of this search. Pass it as cv= too, and "
+                "leave return_train_score out."
             )
         dataset = _scored(estimator, *self._tests[size], dict(self._labels))
         session = Session(dataset, ledger=self._counted, account=f"fold of {size}")
         if isinstance(session.dataset, ClassifiedRows):
-            raise ArgumentError("A search is among models of two classes.")
+            raise ArgumentError("A Search compares models of two classes only.")
         try:
             return self._score(session)
         except BudgetExceeded:

@@ -36,7 +36,7 @@ _NOT_METRICS: Final = {
     "prompt_hash",
     "target_hash",
 }
-"""What a line of lm-eval's samples holds beside the metrics of the sample."""
+"""Keys of a line of lm-eval's samples that are not metrics of the sample."""
 
 
 def read_inspect(path: str | os.PathLike[str]) -> Table:
@@ -65,7 +65,7 @@ def _inspect_samples(place: Path) -> Iterator[Any]:
         samples = _load(place, place.read_bytes).get("samples")
         if not isinstance(samples, list):
             raise UnreadableTable(
-                f"{place.name} is no Inspect log with samples. Write one with log_samples on."
+                f"{place.name} is not an Inspect log with samples. Write one with log_samples on."
             )
         yield from samples
         return
@@ -73,7 +73,7 @@ def _inspect_samples(place: Path) -> Iterator[Any]:
         # A sample that was logged again has its name twice; the last one counts.
         names = {name for name in archive.namelist() if _SAMPLE.fullmatch(name)}
         if not names:
-            raise UnreadableTable(f"{place.name} is no Inspect log: it holds no samples.")
+            raise UnreadableTable(f"{place.name} is not an Inspect log: it holds no samples.")
         for name in sorted(names):
             yield _load(place, lambda name=name: archive.read(name))
 
@@ -151,7 +151,9 @@ def count_right(table: Mapping[str, Any], *, by: str, column: str, right: object
     try:
         rows = list(zip(table[by], table[column], strict=True))
     except (TypeError, ValueError):
-        raise ArgumentError(f"The columns {by!r} and {column!r} must be as long.") from None
+        raise ArgumentError(
+            f"The columns {by!r} and {column!r} must have the same length."
+        ) from None
     hit, counts = _cell(right), {}  # type: ignore[var-annotated]
     for prompt, value in rows:
         own = counts.setdefault(_cell(prompt), [0, 0])

@@ -37,7 +37,7 @@ ABSENT = {
     "n_bins": "The noise decides how many bins there are.",
     "strategy": "The noise decides where bins begin.",
 }
-"""What scikit-learn's functions take and these cannot, with the reason."""
+"""Arguments that scikit-learn's functions take and these cannot, with the reason."""
 
 
 def declared(options: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _classes(labels: dict[str, Any], count: int) -> list[Any]:
             f"y_score has {count} columns. Pass labels=, the classes in the order of the columns."
         )
     if labels:
-        raise ArgumentError("Pass labels= alone where there are more than two.")
+        raise ArgumentError("With more than two classes, pass labels= and nothing else about them.")
     return given
 
 
@@ -267,7 +267,9 @@ def confusion_matrix(
     weighted, classes = sample_weight is not None, as_array(labels.get("labels", ()), name="labels")
     if classes.ndim == 1 and len(classes) > 2:
         if set(labels) != {"labels"}:
-            raise ArgumentError("Pass labels= alone where there are more than two.")
+            raise ArgumentError(
+                "With more than two classes, pass labels= and nothing else about them."
+            )
         session = one_off(y_true, y_pred, classes=classes.tolist(), **words)
         return session.confusion(epsilon=epsilon, weighted=weighted)
     values = declared(labels)

@@ -99,6 +99,8 @@ def test_bad_words_are_refused() -> None:
         exposure([1, 0], [0.5])
 
 
+@pytest.mark.slow
+@pytest.mark.chance(9e-9, "four binomial tails of 600 guesses that are right as often as the bound")
 def test_against_a_private_release_no_attacker_beats_the_bound() -> None:
     """The two attackers of the figure at epsilon 1, on small data, where noise matters most.
 
@@ -119,8 +121,8 @@ def test_against_a_private_release_no_attacker_beats_the_bound() -> None:
             for way, (area, count) in enumerate(seen):
                 guesses = (label_from_auc(up, down, area), float(count >= 7))
                 won[way] += [0.5 if guess == 0.5 else guess == truth for guess in guesses]
-    # Four deviations above the bound would be a leak.
-    assert (won / trials).max() < most_success(1.0) + 4 * 0.5 / np.sqrt(trials)
+    # Five deviations above the bound would be a leak.
+    assert (won / trials).max() < most_success(1.0) + 5 * 0.5 / np.sqrt(trials)
 
 
 @pytest.fixture

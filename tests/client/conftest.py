@@ -53,13 +53,12 @@ def serving(site: Any, folder: Path) -> Iterator[Running]:
 
     from heldout.server.worker import run
 
-    with socket.socket() as place:
-        place.bind(("127.0.0.1", 0))
-        port = place.getsockname()[1]
-    web = uvicorn.Server(uvicorn.Config(site.app, port=port, log_level="error"))
+    place = socket.create_server(("127.0.0.1", 0))  # kept, so that nobody else takes the port
+    port = place.getsockname()[1]
+    web = uvicorn.Server(uvicorn.Config(site.app, log_level="error"))
     stop = threading.Event()
     threads = [
-        threading.Thread(target=web.run),
+        threading.Thread(target=web.run, args=([place],)),
         threading.Thread(target=run, args=(site.service,), kwargs={"stop": stop}),
     ]
     for each in threads:

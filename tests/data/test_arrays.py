@@ -9,7 +9,16 @@ import pyarrow as pa
 import pytest
 
 import heldout as ho
-from heldout.data.duckdb import FEW_ROWS, TYPES, ArraysEngine, DuckDBEngine, arrays_of, open_local
+from heldout.data.duckdb import (
+    _NUMBERS,
+    FEW_ROWS,
+    TYPES,
+    ArraysEngine,
+    DuckDBEngine,
+    _arrow_numbers,
+    arrays_of,
+    open_local,
+)
 from heldout.errors import HeldoutError
 from heldout.kernel.noise.discrete_laplace import unseal
 from heldout.kernel.ranking.statistic import RankedRows, RankedTable, ScoreTable
@@ -178,3 +187,18 @@ def test_what_is_done_to_the_arrays_afterwards_changes_nothing() -> None:
     assert unseal(compute(RankedRows("auc"), rows)) == before
     assert unseal(compute(ThresholdCounts(thresholds=(0.5,)), rows)).sum() == 504
     assert "array" not in repr(vars(rows)["_cached"])
+
+
+def test_numbers_are_the_same_columns_as_arrow_makes_of_them() -> None:
+    arrays = {name: np.arange(-3, 4).astype(name)[::2] for name in _NUMBERS}
+    arrays["nan"] = np.array([np.nan, np.inf, -0.0, 1.0])
+    ours = {name: _arrow_numbers(values) for name, values in arrays.items()}
+    assert all(isinstance(column, pa.Array) for column in ours.values())
+    for name, values in arrays.items():
+        theirs = pa.array(values)
+        assert ours[name].type == theirs.type, name
+        assert ours[name].null_count == theirs.null_count == 0
+        np.testing.assert_array_equal(ours[name].to_numpy(), theirs.to_numpy())
+    others = [np.ma.array([1, 2]), np.array([True]), np.array(["a"]), np.zeros((2, 2)), [1, 2]]
+    others.append(np.arange(3, dtype=">i4"))
+    assert all(_arrow_numbers(values) is values for values in others)

@@ -187,7 +187,7 @@ def test_questions_of_another_kind_of_rows_are_refused_and_cost_nothing() -> Non
         with pytest.raises(ArgumentError):
             asked.confusion(epsilon=1, **words)
     for words in ({"curves": True}, {"threshold": 0.4}):
-        with pytest.raises(ArgumentError, match="must be left out"):
+        with pytest.raises(ArgumentError, match="leave threshold= and curves= out"):
             asked.report(epsilon=1, **words)
     for door in (asked, binary, only_called):
         assert door.spent == ho.Loss.pure(0)

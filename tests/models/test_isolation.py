@@ -32,7 +32,7 @@ TASK = Task(
 ROWS = np.arange(20, dtype=np.float32).reshape(5, 4)
 
 
-def scored(main: Any, *, seconds: float = 6.0, task: Task = TASK) -> Any:
+def scored(main: Any, *, seconds: float = 60.0, task: Task = TASK) -> Any:
     scorer = Scorer(task, until=time.monotonic() + seconds, main=main)
     try:
         return scorer.score({"x": ROWS}, len(ROWS))
@@ -41,7 +41,7 @@ def scored(main: Any, *, seconds: float = 6.0, task: Task = TASK) -> Any:
 
 
 def test_a_keeper_that_behaves_scores_every_row() -> None:
-    found = scored(isolate.keep, seconds=60, task=TASK)
+    found = scored(isolate.keep)
     assert np.array_equal(found, ROWS)
 
 
@@ -63,8 +63,8 @@ def test_a_keeper_that_misbehaves_loses_the_job_and_takes_no_longer_than_declare
     monkeypatch.setattr(isolate, "START", 6.0)
     began = time.monotonic()
     with pytest.raises(Lost):
-        scored(getattr(hostile, name))
-    assert time.monotonic() - began < 6 + 3.5
+        scored(getattr(hostile, name), seconds=6)
+    assert time.monotonic() - began < 6 + 60  # of a busy machine; the keeper sleeps for 600
 
 
 @pytest.mark.parametrize("name", ["claims_more_rows_than_there_are", "claims_fewer_rows_than_none"])
@@ -91,7 +91,7 @@ def test_processor_time_is_bounded() -> None:
     began = time.monotonic()
     with pytest.raises(UnusableModel, match="cannot be read"):
         looked_at(TASK, main=hostile.computes_for_ever)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < isolate.START / 2  # one second of a busy processor
 
 
 def test_a_machine_without_walls_refuses_unless_the_custodian_insists(
@@ -104,7 +104,7 @@ def test_a_machine_without_walls_refuses_unless_the_custodian_insists(
 
 
 def test_without_a_sandbox_a_trusted_model_still_runs() -> None:
-    found = scored(isolate.keep, seconds=60, task=replace(TASK, sandboxed=False))
+    found = scored(isolate.keep, task=replace(TASK, sandboxed=False))
     assert np.array_equal(found, ROWS)
 
 

@@ -2,9 +2,9 @@
 
 import importlib
 import io
-import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -315,21 +315,36 @@ def test_a_key_that_slipped_in_twice_does_not_count_a_person_twice(tmp_path: Pat
     assert joined(path, score_range=(0, 5)) == [3, 0, 0, 0, 0, 0, 0, 0]
 
 
-def test_whether_a_key_is_in_the_table_shows_in_nothing_but_the_scores(tmp_path: Path) -> None:
+def test_whether_a_key_is_in_the_table_shows_in_nothing_but_the_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    def look() -> float:
+        sleep(taken)
+        return now
+
+    clock = SimpleNamespace(monotonic=look, sleep=sleep)
+    monkeypatch.setattr(predictions, "time", clock)
+    monkeypatch.setattr(importlib.import_module("heldout.models.score"), "time", clock)
     everybody = {"key": [str(n) for n in range(1, 9)], "score": [0.5] * 8}
     without = {"key": everybody["key"][:-1], "score": [0.5] * 7}
     there, not_there = ROWS, ROWS.set_column(0, "id", pa.array([*range(1, 8), 77]))
-    shown, times = set(), []
+    shown, times, works = set(), [], iter((0.01, 0.49, 0.3, 0.7))
     for columns in (everybody, without):
         path = sent(tmp_path / "p.parquet", columns)
         for rows in (there, not_there):
-            began = time.monotonic()
+            taken = next(works)  # between two looks at the clock
+            began = now + taken
             found = join_predictions(path, rows, row_key="id", lowest=0.0, tick=0.5)
-            times.append(time.monotonic() - began)
+            times.append(now - began)
             shown.add((repr(found), tuple(found.columns), len(found.to_arrow())))
     assert len(shown) == 1
-    # Ticks pass until it is done, as many as a busy machine needs; it may wake late, too.
-    assert all(each >= 0.5 and each % 0.5 < 0.4 for each in times), times
+    assert times == pytest.approx([0.5, 0.5, 0.5, 1.0]), "a tick, or as many as it needs"
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_crossed_groups_that_would_have_one_name_are_refused() -> None:
     rows = {"y": [0, 1], "p": [0.2, 0.8], "a": ["x", "x and y"], "b": ["y and z", "z"]}
     groups = {"a": ["x", "x and y"], "b": ["y and z", "z"]}
     session = ho.Session(ho.Dataset(rows, label="y", score="p", groups=groups), budget=ho.Budget(1))
-    with pytest.raises(ArgumentError, match="one name"):
+    with pytest.raises(ArgumentError, match="the same name"):
         session.confusion(epsilon=1, by=["a", "b"])
     assert session.spent.epsilon == 0
 

@@ -135,7 +135,7 @@ def test_the_curve_is_what_one_counts_by_hand(relation: str) -> None:
         wide = release.at(time).interval()
         assert wide[0] < low
         assert high < wide[1]
-    with pytest.raises(ArgumentError, match="one of the grid"):
+    with pytest.raises(ArgumentError, match="one of the times in the grid"):
         release.at(1.5)
 
 

@@ -237,9 +237,9 @@ def test_a_question_that_the_rows_cannot_answer_says_why() -> None:
     scored = ho.Dataset({"y": [0, 1], "p": [0.1, 0.9]}, label="y", score="p")
     with pytest.raises(ArgumentError, match="declared values"):
         ho.Session(scored, budget=ho.Budget(1)).mean("p", epsilon=1)
-    with pytest.raises(ArgumentError, match="beside a label"):
+    with pytest.raises(ArgumentError, match="when there is a label"):
         ho.Dataset({"y": [0, 1], "p": [0.1, 0.9]}, label="y", score="p", values={"p": (0, 1)})
-    with pytest.raises(ArgumentError, match="Name label="):
+    with pytest.raises(ArgumentError, match="Pass label="):
         ho.Dataset({"y": [0, 1], "p": [0.1, 0.9]}, score="p")
 
 

@@ -85,10 +85,13 @@ def test_redirects_and_next_pages_stay_under_the_sub_path(site: Any) -> None:
 # --- nginx ---------------------------------------------------------------------------------------
 
 
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+def free_ports() -> tuple[int, int]:
+    """Two ports that are free, and not the same one."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as one,
+        socket.create_server(("127.0.0.1", 0)) as other,
+    ):
+        return one.getsockname()[1], other.getsockname()[1]
 
 
 def certificate(folder: Path) -> None:
@@ -109,7 +112,7 @@ def certificate(folder: Path) -> None:
     (folder / "hospital.key").write_bytes(key.private_bytes(*plain, serialization.NoEncryption()))
 
 
-def until(look: Any, seconds: float = 60) -> Any:
+def until(look: Any, seconds: float = 300) -> Any:
     end = time.monotonic() + seconds
     while True:
         try:
@@ -127,7 +130,7 @@ def proxied(tmp_path: Path) -> Iterator[tuple[httpx.Client, Path, str]]:
     if not Path(nginx).exists():
         pytest.skip("nginx is not installed; make test-proxy installs it")
     certificate(tmp_path)
-    outer, inner = free_port(), free_port()
+    outer, inner = free_ports()
     example = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
     text = example.replace("/etc/ssl/", f"{tmp_path}/").replace("listen 443", f"listen {outer}")
     text = text.replace("127.0.0.1:8000", f"127.0.0.1:{inner}")

@@ -54,6 +54,7 @@ from heldout.estimators import Search
 from heldout.kernel import Budget, Ledger
 from heldout.kernel.loss import Loss
 from heldout.kernel.neighbours import Neighbours
+from heldout.kernel.noise import source
 from heldout.pooling.shares import hand_in
 from heldout.questions import Question
 from heldout.questions.answers import plain
@@ -400,7 +401,7 @@ def replay_all(
     tables, `mixed` have neighbours with cells in other encodings. `until` is a time of the clock.
     What was replayed `before`, on the same sources, is not replayed again.
     """
-    random, begun, replay = Random(seed), time.perf_counter(), Replay()
+    random, begun, replay = _generator(seed), time.perf_counter(), Replay()
     processor, until = time.process_time(), min(until, time.time() + 60 * (minutes or inf))
     connections = Connections()
     by_rows = _questions_by_rows(list(kinds) or q.kinds())
@@ -426,6 +427,11 @@ def replay_all(
     replay.seconds = time.perf_counter() - begun
     replay.processor = time.process_time() - processor
     return replay
+
+
+def _generator(seed: int | None) -> Random:
+    """Return a generator of made-up tables; without a seed, from where noise comes from."""
+    return Random(source.below(2**64) if seed is None else seed)
 
 
 def replay_everywhere(
@@ -693,7 +699,7 @@ def replay_doors(
     before: Replay | None = None,
 ) -> Replay:
     """Replay each of them on `pairs` pairs, or on as many as are done at a time of the clock."""
-    random, begun, replay = Random(seed), time.perf_counter(), Replay()
+    random, begun, replay = _generator(seed), time.perf_counter(), Replay()
     processor, connections = time.process_time(), Connections()
     known = before or Replay()
     with patch("duckdb.connect", connections.connect):

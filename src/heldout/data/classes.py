@@ -21,7 +21,7 @@ class ClassifiedRows(Description):
     takes_model: ClassVar[bool] = True
     label: str
     classes: tuple[str, ...]
-    """What people call them, in the declared order."""
+    """Names for people, in the declared order."""
     scores: tuple[str, ...] = ()
     prediction: str | None = None
     score_range: tuple[float, float] = (0.0, 1.0)
@@ -174,12 +174,14 @@ def declared_classes(
     """The classes and the columns of their scores, checked; both empty if none are declared."""
     if classes is None:
         if scores is not None or prediction is not None:
-            raise ArgumentError("scores and prediction must go with classes=[...].")
+            raise ArgumentError("scores= and prediction= need classes=[...].")
         if score is None:
-            raise ArgumentError("Name score=, the column with the model's score.")
+            raise ArgumentError("Pass score=, the column with the model's score.")
         return (), ()
     if score is not None:
-        raise ArgumentError("score must be left out where classes are declared. Name scores=.")
+        raise ArgumentError(
+            "With classes=, leave score= out and pass scores=, one column per class."
+        )
     listed = tuple(classes) if isinstance(classes, list | tuple) else ()
     kinds = all(isinstance(value, str) or as_whole(value) is not None for value in listed)
     if not kinds or not 2 <= len(listed) <= MOST_CLASSES:
@@ -197,7 +199,7 @@ def declared_classes(
     if prediction is not None and not isinstance(prediction, str):
         raise ArgumentError(f"prediction must be the name of a column, got {shown(prediction)}.")
     if not columns and prediction is None:
-        raise ArgumentError("Name scores=, a column for each class, or prediction=, a column.")
+        raise ArgumentError("Pass scores=, one column per class, or prediction=, one column.")
     return listed, columns
 
 

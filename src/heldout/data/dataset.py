@@ -153,13 +153,13 @@ class Dataset(PrivateTable):
     ) -> None:
         if label is None:
             raise ArgumentError(
-                "Name label=, the column with the truth; or values= for a number of each row, or "
-                "time= and event= for a time to an event."
+                "Pass label=, the column with the outcome; or values= for numbers per row; "
+                "or time= and event= for a time to an event."
             )
         if values is not None or time is not None or event is not None:
             raise ArgumentError(
-                "values, time and event must be left out beside a label. Declare a second Dataset "
-                "of the rows: by the same keys it has the same budget."
+                "Leave values=, time= and event= out when there is a label. Declare a second "
+                "Dataset for them: with the same row_key it shares the budget."
             )
         if table is not None or query is not None:
             rows = PostgresTable(rows, table=table, query=query)
@@ -169,7 +169,7 @@ class Dataset(PrivateTable):
             classes, score=score, scores=scores, prediction=prediction
         )
         if self.classes and (rivals is not None or score_map is not None):
-            raise ArgumentError("rivals and score_map must be left out where there are classes.")
+            raise ArgumentError("With classes=, leave rivals= and score_map= out.")
         self.label, self.score, self.prediction = label, score or "", prediction
         self.rivals = None if rivals is None else checked_rivals(rivals)
         self.groups = declared_groups(groups)

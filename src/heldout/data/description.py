@@ -31,7 +31,7 @@ from heldout.kernel.neighbours import Protection
 # Groups of rows by declared values of a column; every other value is in the group "other".
 OTHER: Final = "other"
 MEMBER: Final = "member"
-"""What statements call the number of a row's group."""
+"""Name of the number of a row's group in statements."""
 _MOST: Final = 1000
 _BETWEEN: Final = " and "
 
@@ -164,8 +164,8 @@ def declared_groups(groups: Mapping[str, Sequence[Any]] | None) -> dict[str, Gro
         names = [*map(str, listed), OTHER]
         if len(set(names)) < len(names):
             raise ArgumentError(
-                f"groups[{name!r}] must be different values, none of them {OTHER!r}, which all "
-                "that are not declared fall into."
+                f"groups[{name!r}] must be different values, none of them {OTHER!r}, the "
+                "group of all values that are not declared."
             )
         declared[name] = Groups(name, listed)
     return declared
@@ -187,7 +187,7 @@ def chosen_groups(declared: Mapping[str, Groups], by: str | Sequence[str]) -> tu
     if len(set(names)) < len(names) or len(crossed) > _MOST:
         raise ArgumentError(f"by must name different columns, at most {_MOST:,} groups in all.")
     if len(set(crossed)) < len(crossed):
-        raise ArgumentError("by must not give two groups one name. Declare other values.")
+        raise ArgumentError("Two groups of by= would have the same name. Declare other values.")
     return chosen
 
 
@@ -210,9 +210,9 @@ class Description:
     """The public facts of a private table of any kind."""
 
     rows_in_words: ClassVar[str] = "private rows"
-    """What such rows are, for messages."""
+    """Such rows in words, for messages."""
     declares: ClassVar[tuple[FormField, ...]] = ()
-    """What a custodian says of such rows beside whose they are, their groups and their weights:
+    """Arguments by which a custodian describes such rows, beside unit, groups and weights:
     arguments of `opened_by`. A command or a form is made of it."""
     opened_by: ClassVar[str] = ""
     """The private table that holds such rows, as module:class; none if shells open it by hand."""
@@ -286,7 +286,7 @@ class ScoredRows(Description):
     score_values: tuple[float, ...] = ()
     """All values that a score can take, where the custodian declared them; they rise."""
     scale_parameters: dict[str, Any] = field(init=False, default_factory=dict)
-    """What is declared of the scores beside a range: public, and booked with each release."""
+    """Declarations about the scores beside a range: public, and booked with each release."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", self.score)
@@ -318,9 +318,10 @@ class ScoredRows(Description):
         """Refuse a column that was not declared, and so never validated."""
         if not is_one_of(score, (self.score, *self.rivals)):
             raise UndeclaredRival(
-                f"score must be one of the data set's declared rivals, got {shown(score)}, which "
-                f"was never validated. Make the Dataset with rivals=[{shown(score)}], and where it "
-                f"is on another scale with score_range={{{shown(score)}: (lowest, highest)}}."
+                f"score must be one of the data set's declared rivals, got {shown(score)}, "
+                f"which was never validated. Make the Dataset with rivals=[{shown(score)}], "
+                f"and if its scale differs, with score_range={{{shown(score)}: (lowest, "
+                f"highest)}}."
             )
 
     def rival_range(self, score: str) -> tuple[float, float]:

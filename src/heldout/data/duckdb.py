@@ -356,7 +356,9 @@ def _to_arrow(source: Any) -> "pyarrow.Table":
             return None
         return pyarrow.table(
             {
-                name: arrow_column(values, str(name)) if is_of_objects(values) else values
+                name: arrow_column(values, str(name))
+                if is_of_objects(values)
+                else _arrow_numbers(values)
                 for name, values in frame.items()
             }
         )
@@ -368,6 +370,22 @@ def _to_arrow(source: Any) -> "pyarrow.Table":
         f"table must be a path, a pandas, Polars or Arrow table, or a DuckDB relation, "
         f"got {type(source).__name__}."
     )
+
+
+def _arrow_numbers(values: Any) -> Any:
+    """Return an array of numbers as Arrow's, and all else as it is.
+
+    Arrow would import pandas first, to ask whether the array is one of its own.
+    """
+    import numpy as np
+    import pyarrow
+
+    plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.isnative
+    if not plain or values.dtype.name not in _NUMBERS:
+        return values
+    cells = pyarrow.py_buffer(np.ascontiguousarray(values))
+    kind = pyarrow.type_for_alias(values.dtype.name)
+    return pyarrow.Array.from_buffers(kind, len(values), [None, cells])
 
 
 def _without_objects(frame: "pandas.DataFrame") -> "pandas.DataFrame":
@@ -421,6 +439,10 @@ def _unreadable(file: Path | None) -> DataError:
 
 
 DIGITS: Final = 38
+_NUMBERS: Final = frozenset(
+    [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)] + ["float32", "float64"]
+)
+"""Types that NumPy and Arrow lay out alike, and call alike."""
 """Of a decimal number, in DuckDB and in Arrow."""
 _EXACT: Final = 2**53
 _KINDS: Final = (

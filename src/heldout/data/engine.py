@@ -140,8 +140,8 @@ def check_new(name: str, columns: Sequence[str]) -> None:
     """Refuse to write a column of scores that is there already."""
     if name.lower() in {column.lower() for column in columns}:
         raise UnreadableTable(
-            f"The table has a column {name!r} already. Give the model's scores another name: "
-            "into=, on the command line --score NAME."
+            f"The table has a column {name!r} already. Give the model's scores another name "
+            "with into= (--score NAME)."
         )
 
 

@@ -113,7 +113,7 @@ class Vocabulary:
     def __post_init__(self) -> None:
         words = tuple(word.lower() for word in _texts(self.words))
         if not words or len(set(words)) < len(words):
-            raise ArgumentError("words must be one or more, each named once.")
+            raise ArgumentError("Pass at least one word, and each word once.")
         object.__setattr__(self, "words", words)
 
     @property
@@ -140,7 +140,7 @@ def _texts(texts: Iterable[str]) -> list[str]:
     except Exception:
         listed = []
     if not listed or not all(isinstance(text, str) for text in listed):
-        raise ArgumentError("texts and words must be a list of texts.")
+        raise ArgumentError("texts and words must be lists of texts.")
     # A lone surrogate has no place in UTF-8, and the hash of a word is that of its UTF-8.
     return [text.encode("utf-8", "replace").decode("utf-8") for text in listed]
 
@@ -228,7 +228,7 @@ class Flags:
 
     def __init__(self, names: tuple[str, ...]) -> None:
         if not names or len(set(names)) < len(names):
-            raise ArgumentError("features must be one column or more, each named once.")
+            raise ArgumentError("Pass at least one column in features=, and each column once.")
         self.needs = names
         self.features = len(names)
 
@@ -704,7 +704,7 @@ def _checked_features(features: Any, count: int) -> Array:
     if not whole or chosen.min() < 0 or chosen.max() >= count:
         raise ArgumentError(f"features must be one or more numbers from 0 to {count - 1}.")
     if len(np.unique(chosen)) < len(chosen):
-        raise ArgumentError("features must be named once each.")
+        raise ArgumentError("Name each feature once.")
     return np.asarray(chosen, dtype=np.int64)
 
 

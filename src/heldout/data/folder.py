@@ -55,8 +55,7 @@ def files_of(place: Path) -> list[Path] | None:
     statuses = map(Path.stat, files)
     if len({(status.st_dev, status.st_ino) for status in statuses}) < len(files):
         raise UnreadableTable(
-            "Two names of a table's files lead to one file, whose rows would count twice. Remove "
-            "the link."
+            "Two file names lead to the same file, so its rows would count twice. Remove the link."
         )
     return sorted(files)
 

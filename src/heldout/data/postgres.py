@@ -331,7 +331,7 @@ class PostgresEngine:
         if not self._holds_snapshot():
             raise UnreadableTable(
                 "rows in PostgreSQL must be read by the process and in the transaction that "
-                "opened them. Make the data set anew."
+                "opened them. Make the data set again."
             )
 
 

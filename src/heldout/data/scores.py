@@ -153,7 +153,7 @@ def declared_values(values: Any, scale: Scale) -> tuple[float, ...]:
     if values is None:
         return ()
     if isinstance(scale, ScoreMap):
-        raise ArgumentError("score_values must go with score_range, not with score_map.")
+        raise ArgumentError("score_values needs score_range, not score_map.")
     try:
         distinct = sorted({float(value) for value in values})
     except (TypeError, ValueError, OverflowError):
@@ -162,7 +162,7 @@ def declared_values(values: Any, scale: Scale) -> tuple[float, ...]:
     if not 2 <= len(distinct) <= MOST_VALUES or not all(low <= value <= high for value in distinct):
         raise ArgumentError(
             f"score_values must be 2 to {MOST_VALUES} different numbers within score_range "
-            f"({low:g}, {high:g}). Leave them out where a model gives more."
+            f"({low:g}, {high:g}). Leave score_values out if the model gives more."
         )
     return tuple(distinct)
 

@@ -27,7 +27,7 @@ EXACT_BITS = {"FLOAT": 24, "REAL": 24, "DOUBLE": 53}
 BINARY_TYPES = set(EXACT_BITS)
 NUMERIC_TYPES = INTEGER_TYPES | BINARY_TYPES | {"DECIMAL"}
 KINDS = {"number", "text", "boolean", "time", "key", "other"}
-"""What a description calls the values of a column."""
+"""Name of a column's values in a description."""
 
 MOST_ROWS = 2**40
 """A table of more is refused when it is opened, so that sums over its rows have a known end."""

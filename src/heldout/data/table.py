@@ -312,12 +312,12 @@ class PrivateTable(ABC):
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse to change a declaration: noise is made for it, and a budget kept under it."""
         if name in self.__dict__ and not name.startswith("_"):
-            raise AttributeError(f"{name} is read-only. Declare the data set anew.")
+            raise AttributeError(f"{name} is read-only. Declare the data set again.")
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
         if not name.startswith("_"):
-            raise AttributeError(f"{name} is read-only. Declare the data set anew.")
+            raise AttributeError(f"{name} is read-only. Declare the data set again.")
         super().__delattr__(name)
 
     def bind_ledger(
@@ -560,7 +560,7 @@ class People(PrivateTable):
         **more: Any,
     ) -> None:
         if unit is None and row_key is None:
-            raise ArgumentError("Name unit= or row_key=, which tells who is in the table.")
+            raise ArgumentError("Pass unit= or row_key=, the column that says who is in the table.")
         super().__init__(table, unit=unit, row_key=row_key, neighbours=neighbours, **more)
 
     def _exposed(self) -> dict[str, str]:

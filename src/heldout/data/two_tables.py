@@ -85,8 +85,8 @@ def shared_columns(
     apart = sorted((set(truth) ^ set(privatized)) - set(ignore))
     if apart:
         raise MissingColumn(
-            f"truth and privatized must have the same columns, got {', '.join(apart[:8])} on one "
-            "side only. Mend the table, or pass their names as ignore."
+            f"truth and privatized must have the same columns, got {', '.join(apart[:8])} on "
+            "one side only. Fix the table, or pass their names as ignore."
         )
     names = [name for name in truth if name not in ignore and name not in groups]
     if not names:
@@ -230,8 +230,8 @@ class Truth(PrivateTable):
         for name in (*self._numbers, *self._texts):
             if name not in self._engine.columns:
                 raise MissingColumn(
-                    f"No column {name!r} in the truth. Pass columns of the "
-                    "privatized table that it lacks as ignore."
+                    f"No column {name!r} in the true table. If only the privatized table has "
+                    "it, pass it as ignore."
                 )
         chosen = [as_number(name, self._engine) for name in self._numbers]
         chosen += [as_category(name, self._engine) for name in self._texts]

@@ -98,14 +98,14 @@ class Keys:
         if not engine.remote:
             if self.unit is not None and self.row_key is None and not engine.ordered:
                 raise ArgumentError(
-                    "row_key must be given beside unit for an Arrow data set, whose rows have no "
-                    "order: which of a unit's rows count depends on it."
+                    "row_key must be given with unit for an Arrow data set: its rows have no "
+                    "order, and row_key decides which rows of a unit count."
                 )
             return
         if self.row_key is None:
             raise ArgumentError(
-                "row_key must be given for rows in a database or a cluster: it tells them apart, "
-                "and by it they find their budget again. Name a column, such as an admission "
+                "row_key must be given for rows in a database or a cluster: it tells rows "
+                "apart and finds their budget again. Name a column, such as an admission "
                 "number."
             )
         for name in self.names:

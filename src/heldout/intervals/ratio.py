@@ -22,6 +22,7 @@ from heldout.intervals.noise import NoiseSum, halved
 from heldout.intervals.tuned import DENOMINATOR_SHARE, NO_ROWS
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.tied import OutcomeLaplace, drawn_sums
 from heldout.kernel.statistic import STEPS, BoundedSum
 
 # --- Intervals for ratios of noisy counts, many at once, by Fieller's argument on a grid ---------
@@ -351,12 +352,11 @@ class MeanRelease(Release):
         super().__init__(drawn)
         statistic, mechanism = drawn.request.statistic, drawn.request.mechanism
         assert isinstance(statistic, BoundedSum)
-        assert isinstance(mechanism, DiscreteLaplace)
+        assert isinstance(mechanism, DiscreteLaplace | OutcomeLaplace)
         self._largest, self._guess = statistic.largest, of_a_guess(statistic)
         self._ratio = share_of(
             noisy_sums(
-                drawn.values,
-                mechanism,
+                *drawn_sums(mechanism, drawn.values),
                 unit=float(statistic.resolution),
                 rows=None if statistic.with_rest else drawn.about.rows,
             )

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -191,6 +192,7 @@ ERRORS = {
     "log": "-ln(greatest({own}, {clip})) / {largest}",
 }
 CLIP = 0.01
+_LABEL: Final = re.compile(r"\blabel\b")
 
 
 def check_resolution(resolution: int) -> None:
@@ -222,11 +224,12 @@ class BoundedSum(Statistic[Ints]):
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row adds entries that are not below 0 and `resolution` together, or at most
                  w (2 - w), which is no more; where the row count is public, a replacement moves
-                 e and e (1 - e) by |e - e'| (1 + |1 - e - e'|) together, at most 1.
+                 e and e (1 - e) by |e - e'| (1 + |1 - e - e'|) together, at most 1. Reaches, where
+                 they are read, are functions of scores alone.
     Numerics:    exact integers; each row's error is one rounded double operation on public
                  formula, in [0, resolution] whatever the rounding; products are rounded down.
     Refuses:     an error that it does not know; a resolution whose sums over 2^40 rows would pass
-                 64 bits; groups or weights without the second sum.
+                 64 bits; groups or weights without the second sum; reaches with these.
     Reference:   Dwork, McSherry, Nissim and Smith 2006, section 3.2.
     Cost:        one scan, O(1) memory.
 
@@ -244,6 +247,9 @@ class BoundedSum(Statistic[Ints]):
     classes: int = 0
     clip: float = CLIP
     weighted: bool = False
+    by_outcome: bool = False
+    """Whether the reach of either sum comes after them, for `OutcomeLaplace`: the largest distance
+    that another label of one of these rows, its score as it is, moves both sums together."""
     claim: ClassVar[str] = "bounded-sum"
     known: ClassVar[tuple[str, ...]] = tuple(ERRORS)
     """Errors; a family that sums other numbers of a row overrides it, `_error` and `largest`."""
@@ -260,6 +266,8 @@ class BoundedSum(Statistic[Ints]):
             raise ArgumentError("resolution must be that of the weights.")
         if not 1e-15 <= self.clip <= 0.5 or (self.classes and self.error == "absolute"):
             raise ArgumentError("clip must lie between 1e-15 and 0.5.")
+        if self.by_outcome and (self.with_rest or self.classes):
+            raise ArgumentError("by_outcome goes with two classes and a public row count.")
 
     @property
     def largest(self) -> float:
@@ -287,20 +295,35 @@ class BoundedSum(Statistic[Ints]):
 
     @property
     def size(self) -> int:
-        """Return how many entries the vector has."""
+        """Return how many sums the vector has."""
         return (2 + self.with_rest + 2 * self.weighted) * self.groups
 
     def body(self) -> str:
         error, most, whole = self._error(), str(self.resolution), double(self.resolution)
         if self.weighted:
             most = whole = held_steps("weight")
-        steps = f"CAST(floor(({error}) * {whole} + 0.5) AS BIGINT)"
-        chosen = f"greatest(0, least({most}, {steps})) AS error, {most} AS most"
+
+        def hold_in_steps(error: str) -> str:
+            steps = f"CAST(floor(({error}) * {whole} + 0.5) AS BIGINT)"
+            return f"greatest(0, least({most}, {steps}))"
+
+        chosen = f"{hold_in_steps(error)} AS error, {most} AS most"
         rest, lacking = "(most - error)", f"({self.resolution} - most)"
         sums = {"total": "error", "product": self._part("error", rest), "most": "most"}
         if self.weighted:
             sums |= {"lacking": self._part("error", lacking), "spare": self._part(rest, lacking)}
         listed = ", ".join(summed(number, name) for name, number in sums.items())
+        if self.by_outcome:
+            # The error is one of the two that the row can have, so that no rounding comes between.
+            both = (
+                f"{hold_in_steps(_LABEL.sub(str(label), error))} AS at_{label}" for label in (0, 1)
+            )
+            rows = f"(SELECT label, {', '.join(both)}, {most} AS most FROM evaluated) AS either"
+            own = "CASE WHEN label = 1 THEN at_1 ELSE at_0 END AS error"
+            errors = f"SELECT {own}, at_0, at_1, most\nFROM {rows}"
+            products = (self._part(name, f"(most - {name})") for name in ("at_0", "at_1"))
+            listed += f", max(abs(at_0 - at_1) + abs({' - '.join(products)})) AS reach"
+            return f"SELECT {listed}\nFROM ({errors}) AS errors"
         if self.groups > 1:
             errors = f"(SELECT member, {chosen} FROM evaluated) AS errors"
             return f"SELECT member, {listed}\nFROM {errors}\nGROUP BY 1"
@@ -320,6 +343,8 @@ class BoundedSum(Statistic[Ints]):
 
         total, product = sums("total"), sums("product")
         vectors = [total, product]
+        if self.by_outcome:
+            vectors += [sums("reach")] * 2
         if self.with_rest:
             vectors.append(sums("most") - total - product)
         if self.weighted:

@@ -82,12 +82,26 @@ class Site:
 
     @cached_property
     def noisy(self) -> list[float]:
+        drawn = self._drawn
+        return drawn[: len(drawn) // 2] if self._by_reach else drawn
+
+    @property
+    def _drawn(self) -> list[float]:
         return [self._number(number) for number in self.content["noisy"]]
+
+    @property
+    def _by_reach(self) -> bool:
+        """Return whether only outcomes are secret, and public reaches come after the sums."""
+        return "rows_per_unit" in self.content["mechanism"]
 
     @property
     def mechanism(self) -> DiscreteLaplace:
         """Return the noise that the site says it added; its price does not matter here."""
-        scale = Fraction(self.content["mechanism"]["scale"])
+        if self._by_reach:
+            moved = self.content["mechanism"]["rows_per_unit"] * int(self._drawn[-1])
+            scale = moved / Fraction(self.content["mechanism"]["epsilon"])
+        else:
+            scale = Fraction(self.content["mechanism"]["scale"])
         if self.content["mechanism"].get("tied") is True:
             half = len(self.noisy) // 2
             return TiedLaplace(scale=scale, l1_sensitivity=1, dimension=half, cells=half)

@@ -268,9 +268,9 @@ class Answered:
     questions: tuple[q.Question[Any], ...]
     drawn: Drawn
     names: Mapping[str, str] = field(default_factory=dict)
-    """What people call columns, where they have better names."""
+    """Names that people use for columns, where they have better ones."""
     readings: tuple[Mapping[str, Any] | None, ...] = ()
-    """What was read when it was stored, where the noisy numbers do not decide it."""
+    """Readings from when it was stored, where the noisy numbers do not decide them."""
 
     @cached_property
     def releases(self) -> tuple[Any, ...]:

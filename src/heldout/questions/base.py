@@ -152,7 +152,7 @@ class Section:
     title: str
     """Its heading."""
     meaning: str
-    """What a reader learns from it: two sentences at most."""
+    """One or two sentences that say what a reader learns from it."""
     weight: int
     place: int = 100
     """Where it stands in the report: lower is earlier."""
@@ -226,9 +226,9 @@ class Question(ABC, Generic[R_co]):
     title: ClassVar[str]
     """The name of its answer, for people."""
     asks: ClassVar[str]
-    """What somebody wants to know, as a question."""
+    """The question that somebody has, in one sentence."""
     tells: ClassVar[str]
-    """What the answer is, in one sentence."""
+    """The answer in one sentence."""
     of: ClassVar[tuple[type[Description], ...]]
     """Which rows it may be asked of, by their description."""
     needs_columns: ClassVar[tuple[int, str]] = (0, "")
@@ -252,13 +252,13 @@ class Question(ABC, Generic[R_co]):
     cannot_pool: ClassVar[str] = "its releases hold no sums that add up across sites"
     """Why answers of several sites are not pooled, unless `pool` is overridden."""
     formerly: ClassVar[tuple[str, ...]] = ()
-    """What its releases were called in JSON before they carried their kind."""
+    """Name of its releases in JSON before they carried their kind."""
     example: ClassVar[Mapping[str, Any]] = {}
     """Fields of one small example, beside epsilon."""
     replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     """Ways to ask it that the audit replays on neighbours: fields beside epsilon and `example`."""
     draws: ClassVar[int] = 1
-    """How many typical answers a forecast takes the median of; 1 where they have no noise."""
+    """Number of typical answers that a forecast takes the median of; 1 if they have no noise."""
     takes_long: ClassVar[bool] = False
     """Whether its statistic compares rows with each other for longer than counts of them take, by
     what they hold: a server shows its answers at ticks as far apart as for a model's scores."""

@@ -242,7 +242,7 @@ TITLES = {
     "brier": "1 minus the Brier score",
     "mean-absolute-error": "1 minus the mean absolute error",
 }
-"""What people call the metrics."""
+"""Names of the metrics for people."""
 FAR = 60.0  # scales of noise; beyond, less than 1e-26 is left
 
 
@@ -301,8 +301,8 @@ class Plan:
         count = as_whole(self.least_class, most=self.rows // 2)
         if count is None or count < 10:
             raise ArgumentError(
-                "least_class must be a whole number from 10 to half of the rows: neither class "
-                f"has fewer rows, got {shown(self.least_class)}."
+                "least_class must be a whole number from 10 to half of the rows, got "
+                f"{shown(self.least_class)}. It promises that neither class has fewer rows."
             )
         object.__setattr__(self, "least_class", count)
 
@@ -311,8 +311,8 @@ class Plan:
         wanted = smallest if self.step is None else as_number(self.step)
         if not wanted >= smallest:
             raise ArgumentError(
-                f"step must be at least {smallest:.4g}, got {shown(self.step)}: noise alone would "
-                "show improvements that are none. Take more rows, pay more, or allow fewer "
+                f"step must be at least {smallest:.4g}, got {shown(self.step)}: noise alone "
+                "would look like an improvement. Take more rows, pay more, or allow fewer "
                 "improvements or submissions."
             )
         if (1 - self.start) / wanted < FEWEST_STEPS:
@@ -784,8 +784,8 @@ class Board:
         public = protection.row_count_is_public and not protection.unit
         if not public or about.rows != self.plan.rows:
             raise ArgumentError(
-                f"A board of {self.plan.rows:,} rows needs as many, under replace-one neighbours "
-                "without a unit: its certificate counts independent rows."
+                f"A board of {self.plan.rows:,} rows needs a data set of that many rows, with "
+                "replace-one neighbours and no unit: its certificate counts independent rows."
             )
         if about.score_map is not None or about.score_range != (0.0, 1.0):
             raise ArgumentError("A board needs scores from 0 to 1: score_range=(0, 1).")

@@ -17,8 +17,7 @@ from heldout.intervals.groups import ByGroup, DecisionsByGroup
 from heldout.intervals.ratio import MeanRelease
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.tied import count_noise
+from heldout.kernel.noise.tied import count_noise, sum_noise
 from heldout.kernel.statistic import CLIP, STEPS, BoundedSum, Statistic, counted, tallied
 from heldout.questions.base import Number, Section, Weighted, weight_parameters
 from heldout.questions.groups import Divisible
@@ -300,18 +299,16 @@ class _MeanError(Divisible[MeanRelease, ByGroup[MeanRelease]]):
         return (WorstCase(pairs=_worst_errors(), note="with the sum of squares, which is free"),)
 
     def request(self, about: Any) -> Request:
+        rest = about.rows is None or self.weighted
         statistic = BoundedSum(
             error=self.error,
             score_range=about.score_range,
-            with_rest=about.rows is None or self.weighted,
+            with_rest=rest,
             weighted=self.weighted,
+            by_outcome=about.protection.only_labels and isinstance(about, ScoredRows) and not rest,
             **self._more(about),
         )
-        mechanism = DiscreteLaplace.for_epsilon(
-            self.price,
-            l1_sensitivity=statistic.sensitivity(about.protection),
-            dimension=statistic.size,
-        )
+        mechanism = sum_noise(self.price, statistic, about.protection)
         parameters = {
             "error": self.error,
             "score_range": list(about.score_range),
@@ -401,6 +398,15 @@ class Brier(_OfProbabilities):
                 note="all sums of all groups jointly; a person's rows are in several",
             ),
             WorstCase(name="of-classes", pairs=class_pairs()),
+            WorstCase(
+                name="labels",
+                pairs=(
+                    table_pair(
+                        "an outcome changes", [*REST, (0, 1.0)], [*REST, (1, 1.0)], **LABELS
+                    ),
+                ),
+                note="only outcomes are secret: noise by the scores that there are",
+            ),
         )
 
 
@@ -431,7 +437,7 @@ class LogLoss(_OfProbabilities):
         lower_is_better=True,
     )
     clip: Annotated[
-        float, Number(1e-15, 0.5), "A probability below this one counts as this one."
+        float, Number(1e-15, 0.5), "Probabilities below this value count as this value."
     ] = CLIP
 
     @classmethod

@@ -34,7 +34,7 @@ Groups_co = TypeVar("Groups_co", bound="ByGroup[Release]", covariant=True)
 AboutRows = TypeVar("AboutRows", bound=Description)
 _BY: Final = FormField("by", Columns(), BY_HELP, None, required=False)
 _OF_ITS_QUESTION: Final = ("kind", "title", "asks", "tells", "of", "headline", "draws")
-"""What a question by group has of the question, whoever looks at it."""
+"""Attributes that a question by group takes from its question."""
 
 
 class _ByAsKeyword(ABCMeta):
@@ -58,7 +58,7 @@ class Divisible(Question[R_co], Generic[R_co, Groups_co], metaclass=_ByAsKeyword
     """
 
     grouped: ClassVar[type[ByGroup[Any]]] = ByGroup
-    """What holds the groups' releases."""
+    """The class that holds the groups' releases."""
     lower_is_better: ClassVar[bool] = False
     tied: ClassVar[bool] = False
     """Whether a group is asked under label neighbours as all rows are, by changes of one outcome;

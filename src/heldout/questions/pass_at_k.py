@@ -78,7 +78,7 @@ class PassSums(BoundedSum):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 1 <= self.k <= self.least <= self.most:
-            raise ArgumentError("k must be at most the least number of samples of a prompt.")
+            raise ArgumentError("k must be at most the smallest number of samples per prompt.")
 
     @property
     def largest(self) -> float:
@@ -115,7 +115,7 @@ class PassAtK(OfSums):
     column_field = "right"
     example: ClassVar[Mapping[str, Any]] = {"right": "a", "samples": 4}
     replayed = (*OfSums.replayed, {"k": 2})
-    right: Annotated[str, Text("a column"), "Declared column: how many samples were right."]
+    right: Annotated[str, Text("a column"), "The declared column with the number of right samples."]
     samples: Annotated[
         Any,
         Samples(),
@@ -127,7 +127,8 @@ class PassAtK(OfSums):
         least, most = self._ends(about)
         if self.k > least:
             raise ArgumentError(
-                f"k must be at most {least}, the least number of samples of a prompt, got {self.k}."
+                f"k must be at most {least}, the smallest number of samples per prompt, got "
+                f"{self.k}."
             )
         return PassSums(
             right=about.place(self.right),

@@ -226,14 +226,18 @@ class CompareErrors(Question[ErrorDifference]):
         {"measure": ABSOLUTE},
         {"largest_error": 0.5},
     )
-    observed: Annotated[str, Text("a column"), "The declared column with what was observed."]
+    observed: Annotated[str, Text("a column"), "The declared column with the observed numbers."]
     first: Annotated[str, Text("a column"), "The declared column with one model's predictions."]
-    second: Annotated[str, Text("a column"), "The declared column with the other's predictions."]
-    measure: Annotated[str, OneOf(tuple(TITLES)), "What they are compared by; less is better."] = (
+    second: Annotated[
+        str, Text("a column"), "The declared column with the other model's predictions."
+    ]
+    measure: Annotated[str, OneOf(tuple(TITLES)), "The error to compare by; lower is better."] = (
         SQUARED
     )
     largest_error: Annotated[
-        float | None, Number(), "Errors beyond this count as this; left out, as the bounds allow."
+        float | None,
+        Number(),
+        "Larger errors count as this one. Default: the largest error that the bounds allow.",
     ] = None
 
     @classmethod

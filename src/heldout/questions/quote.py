@@ -193,11 +193,21 @@ class Guess:
         share = positives / max(positives + negatives, 1)
         return float(share + (1 - share) * max(2 * self.auc - 1, 0.0) ** 1.5)
 
-    def scores(self, cells: int) -> Floats:
-        """Shares of each class (negative, positive) by score cell, lowest first."""
+    def scores(self, cells: int, *, calibrated: bool = False) -> Floats:
+        """Shares of each class (negative, positive) by score cell, lowest first.
+
+        Cells are even in the score that is normal in either class, or in the probability that such
+        a score stands for.
+        """
         from heldout.intervals.noise import normal_share
 
-        edges = np.linspace(-4, 4 + self.separation, cells + 1)
+        edges, apart = np.linspace(-4, 4 + self.separation, cells + 1), self.separation
+        positives, negatives = self.counts
+        if calibrated and apart > LEAST_APART and min(positives, negatives) > 0:
+            # A score x has the odds of the classes times exp(apart x - apart^2 / 2).
+            chance = np.linspace(0.0, 1.0, cells + 1)[1:-1]
+            odds = np.log(chance / (1 - chance)) - math.log(positives / negatives)
+            edges[1:-1] = odds / apart + apart / 2
         edges[0], edges[-1] = -np.inf, np.inf
         return np.diff(normal_share(np.stack([edges, edges - self.separation])), axis=1)
 
@@ -218,7 +228,10 @@ def typical_sums(statistic: BoundedSum, guess: Guess) -> Ints:
     lacking = np.array([error, 1 - error]) * (1 - weight)
     parts = weight * np.array([error, product, 1 - error - product, *lacking])
     total = statistic.resolution * sum(guess.counts)
-    return np.round(parts * total).astype(np.int64)[: statistic.size]
+    sums = np.round(parts * total).astype(np.int64)[: statistic.size]
+    # Scores of most models come close to 0 or 1, where another label is all that a row can add.
+    reaches = [statistic.resolution] * statistic.size if statistic.by_outcome else []
+    return np.append(sums, reaches).astype(np.int64)
 
 
 def booked_together(questions: Sequence[Question[Any]], about: Any) -> Priced:

@@ -229,8 +229,8 @@ class PrivateSession:
             raise ArgumentError("These rows have a budget of their own. Make a session for them.")
         if rows.protection != self._about.protection:
             raise ArgumentError(
-                "neighbours, unit and rows_per_unit differ from the session's. Declare the data "
-                "set anew."
+                "neighbours, unit and rows_per_unit differ from the session's. Declare the "
+                "data set again."
             )
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)

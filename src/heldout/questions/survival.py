@@ -164,7 +164,7 @@ class SurvivalReading:
         """Return the share that lives on past one of the public times."""
         if time not in self.times:
             known = ", ".join(f"{public:g}" for public in self.times[:20])
-            raise ArgumentError(f"time must be one of the grid: {known}.")
+            raise ArgumentError(f"time must be one of the times in the grid: {known}.")
         return self._measure(self.times.index(time))
 
     def _measure(self, place: int) -> Measure:
@@ -464,7 +464,7 @@ class Times(Numbers):
 
 
 GridOfTimes = Annotated[
-    Any, Times(), "Public times, in the unit of the column: the curve is given past each of them."
+    Any, Times(), "Public times, in the column's unit, at which the curve is read."
 ]
 
 
@@ -541,12 +541,14 @@ class SurvivalCalibration(Divisible[CalibrationRelease, ByGroup[CalibrationRelea
     example: ClassVar[Mapping[str, Any]] = {"column": "a", "horizon": 2.0, "bins": 2, "steps": 2}
     replayed = ({}, {"by": "g"})
     column: Annotated[
-        str, Text("a column"), "Declared column: the predicted risk of the event by the horizon."
+        str,
+        Text("a column"),
+        "The declared column with the predicted risk of the event by the horizon.",
     ]
-    horizon: Annotated[float, Number(1e-300), "The time by which the event may have come."]
-    bins: Annotated[int, Whole(1, 100), "How many bins of predicted risk there are."] = 5
+    horizon: Annotated[float, Number(1e-300), "The time by which the event may have happened."]
+    bins: Annotated[int, Whole(1, 100), "The number of bins of predicted risk."] = 5
     steps: Annotated[
-        int, Whole(1, 100), "How many bins of time allow for rows that were lost before."
+        int, Whole(1, 100), "The number of time bins that allow for censored rows."
     ] = 4
 
     def _ends(self, about: SurvivalRows) -> tuple[float, float]:
@@ -600,7 +602,7 @@ class LogRank(Question[LogRankRelease]):
     of = (SurvivalRows,)
     example: ClassVar[Mapping[str, Any]] = {"grid": [1.0, 2.0], "between": "g"}
     grid: GridOfTimes
-    between: Annotated[str, Text("a column"), "Declared column whose groups are compared."]
+    between: Annotated[str, Text("a column"), "The declared column whose groups are compared."]
 
     @classmethod
     def why_not(cls, about: Description) -> str | None:

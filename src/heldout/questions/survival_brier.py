@@ -83,7 +83,7 @@ class SurvivalErrors(BoundedSum):
         fit = len(self.weights) == len(self.times) + 1 and min(self.weights) >= 0
         if not fit or not 0 < self.largest <= LARGEST_WEIGHT:
             raise ArgumentError(
-                f"weights must be one a bin and one more, {LARGEST_WEIGHT} at most."
+                f"weights must be one per bin and one more, {LARGEST_WEIGHT} at most."
             )
 
     @property
@@ -251,11 +251,13 @@ class SurvivalBrier(Question[SurvivalBrierRelease]):
     column_field = "column"
     example: ClassVar[Mapping[str, Any]] = {"column": "a", "horizon": 2.0, "steps": 2}
     column: Annotated[
-        str, Text("a column"), "Declared column: the predicted risk of the event by the horizon."
+        str,
+        Text("a column"),
+        "The declared column with the predicted risk of the event by the horizon.",
     ]
-    horizon: Annotated[float, Number(1e-300), "The time by which the event may have come."]
+    horizon: Annotated[float, Number(1e-300), "The time by which the event may have happened."]
     steps: Annotated[
-        int, Whole(1, 100), "How many bins of time tell how many rows were lost by when."
+        int, Whole(1, 100), "The number of time bins that allow for censored rows."
     ] = 6
 
     def _plan(self, about: SurvivalRows) -> _Plan:

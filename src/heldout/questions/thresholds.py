@@ -406,10 +406,10 @@ class ThresholdFor(Divisible[ThresholdRelease, ByGroup[ThresholdRelease]]):
     recall: Annotated[
         float | None,
         Share("Try 0.9."),
-        "The share of the positives that must be called positive; 0.9 if nothing is named.",
+        "The share of the positives that must be called positive; 0.9 by default.",
     ] = None
     specificity: Annotated[
-        float | None, Share("Try 0.9."), "The share of the negatives that must be left alone."
+        float | None, Share("Try 0.9."), "The share of the negatives that must be called negative."
     ] = None
 
     def __post_init__(self) -> None:
@@ -498,7 +498,9 @@ class Conformal(Divisible[ConformalRelease, ByGroup[ConformalRelease]]):
     column_field = "column"
     example: ClassVar[Mapping[str, Any]] = {"column": "a", "alpha": 0.25}
     replayed = ({}, {"by": "g"})
-    column: Annotated[str, Text("a column"), "Declared column: how ill each row fits."]
+    column: Annotated[
+        str, Text("a column"), "The declared column that says how badly each row fits."
+    ]
     alpha: Annotated[
         float, Share("Try 0.1."), "The share of new rows that may fall above the threshold."
     ] = 0.1

@@ -348,8 +348,8 @@ class PooledHistogram(BinnedRows, SummedPool):
 # --- The questions -------------------------------------------------------------------------------
 
 BOUNDS_HELP: Final = (
-    "Bounds of the column, the lower first: a value beyond counts as the nearer end. Left out, "
-    "those that were declared."
+    "Bounds of the column, the lower first; a value outside counts as the nearer end. "
+    "Default: the declared bounds."
 )
 
 
@@ -550,12 +550,12 @@ class Histogram(OfColumn[HistogramRelease, ByGroup[HistogramRelease]]):
         {"weighted": True},
         {"edges": [0.25, 0.5]},
     )
-    bins: Annotated[int, Whole(2, MOST_BINS), "How many bins of one width there are."] = 10
+    bins: Annotated[int, Whole(2, MOST_BINS), "The number of bins, all equally wide."] = 10
     edges: Annotated[
         Any,
         Numbers(),
-        "Where bins meet, instead of bins of one width. The first bin has everything below, the "
-        "last everything above.",
+        "Edges between bins, instead of equally wide bins. The first bin holds everything "
+        "below, the last everything above.",
     ] = None
 
     def inner_edges(self, about: MeasuredRows) -> tuple[float, ...]:
@@ -566,8 +566,8 @@ class Histogram(OfColumn[HistogramRelease, ByGroup[HistogramRelease]]):
         inside = tuple(edge for edge in self.edges if low < edge < high)
         if len(inside) < len(self.edges) or len(inside) >= MOST_BINS:
             raise ArgumentError(
-                f"edges must lie between the bounds {low:g} and {high:g}, both left out, and be "
-                f"fewer than {MOST_BINS:,}."
+                f"edges must lie strictly between the bounds {low:g} and {high:g}, and be fewer "
+                f"than {MOST_BINS:,}."
             )
         return inside
 

@@ -100,8 +100,8 @@ def check_round(ledger, people, names, shares, answers):
 
 
 def main():
-    where, rounds = sys.argv[1], int(sys.argv[2])
-    chance, answers, killed = random.Random(), 0, 0
+    where, rounds, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    chance, answers, killed = random.Random(seed), 0, 0
     ledger = Ledger.open(where)
     for number in range(rounds):
         answered, dead = one_round(ledger, number, chance)

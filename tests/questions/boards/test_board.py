@@ -236,7 +236,7 @@ def test_a_board_that_would_show_nothing_is_refused() -> None:
 
 def test_a_board_needs_the_planned_rows(opened: Any) -> None:
     few = ho.Dataset({"y": [0, 1], "p": [0.1, 0.9]}, label="y", score="p")
-    with pytest.raises(ArgumentError, match="needs as many"):
+    with pytest.raises(ArgumentError, match="of that many rows"):
         opened().submit(few, submission="few")
 
 

@@ -12,7 +12,7 @@ from heldout.kernel.curves.registry import method
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.tables.counts import NoisyTable, independent_noise
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.bands import rectangles
+from heldout.questions.curves.bands import Draws, read_curves, rectangles, uniform
 
 POINTS = 65537
 PLACES = np.linspace(0.0, 1.0, 101)
@@ -147,3 +147,20 @@ def test_bounds_of_a_ratio_hold_it_as_often_as_they_say() -> None:
         )
         share = np.mean((low <= rate) & (rate <= high))
         assert level - 0.005 <= share <= level + 0.06, "and not far more often"
+
+
+def test_the_last_bits_of_a_draw_decide_nothing() -> None:
+    """A rate that is 1 on one machine and 1 - 2^-53 on another would read another height."""
+    rows = np.where(uniform(1, 50, 30) < 0.5, 0.0, 9 * uniform(2, 50, 30))
+    moved = rows * (1 + 2.0**-51 * np.arange(-15, 15))
+    places = np.array([0.0, 0.2, 1.0])
+    heights = [read_curves(*Draws(one, one[:, ::-1]).rates, places) for one in (rows, moved)]
+    np.testing.assert_allclose(*heights, rtol=0, atol=1e-9)
+
+
+def test_curves_are_read_as_one_by_one() -> None:
+    x, y = (np.sort(uniform(stream, 20, 9), axis=1) for stream in (3, 4))
+    x[:, 0], x[:, 3], x[:, -1] = 0.0, x[:, 2], 1.0  # with a step up
+    places = np.append(uniform(5, 7), [0.0, 1.0])
+    alone = [np.interp(places, *curve) for curve in zip(x, y, strict=True)]
+    np.testing.assert_allclose(read_curves(x, y, places), alone, rtol=0, atol=1e-9)

@@ -249,11 +249,11 @@ def test_the_price_is_shared_among_the_measures_that_are_asked_for() -> None:
     assert noise == naive * Fraction(11, 10)
     assert str(released.loss) == "epsilon 1"
     assert set(released.measures) == {"root mean squared error"}
-    with pytest.raises(ArgumentError, match="mae must be among"):
+    with pytest.raises(ArgumentError, match="mae was not asked for"):
         _ = released.mae
     both = ho.regression.metrics(rows, **words, bounds=bounds, measures=["mae", "rmse"])
     assert set(both.measures) == {"mean absolute error", "root mean squared error"}
-    with pytest.raises(ArgumentError, match="quantiles must be among"):
+    with pytest.raises(ArgumentError, match="quantiles were not asked for"):
         released.quantile(0.5)
     explained = ho.regression.metrics(rows, **words, bounds=bounds, measures="r_squared")
     assert explained._plan.shares == {

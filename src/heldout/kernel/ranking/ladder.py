@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _SINGLE: Final = 256  # rungs with a step of their own; above, a step spans 1/128 of its rung
 _SPAN: Final = 128
 _MARGIN: Final = 1 + 2.0**-24  # the table must pass an exact test; this is the slack it gets
+_NEAR: Final = 2.0**-16  # a step of Newton from so near the scale ends within 2^-30 of it
 _PRECISION: Final = 192
 
 
@@ -59,14 +60,22 @@ class Ladder:
     def _starts(self) -> Ints:
         return np.array(self.starts, dtype=np.int64)
 
+    def exact_height(self, step: int) -> Fraction:
+        """s(1) + ... + s(start - 1) for a step's start (0 for the first), exactly."""
+        heights, unit = self._whole_heights
+        return Fraction(heights[step], unit)
+
     @cached_property
-    def exact_height(self) -> list[Fraction]:
-        """s(1) + ... + s(start - 1) for each step's start (0 for the first), exactly."""
-        heights = [Fraction(0)]
+    def _whole_heights(self) -> tuple[list[int], int]:
+        """The heights of all steps as whole numbers, and how many of those make 1."""
+        ratios = [scale.as_integer_ratio() for scale in self.scales]
+        unit = max(below for _, below in ratios)  # powers of two: the largest holds the others
+        heights = [0]
         for i in range(1, len(self.starts)):
             length = self.starts[i] - max(self.starts[i - 1], 1)
-            heights.append(heights[-1] + length * Fraction(self.scales[i - 1]))
-        return heights
+            above, below = ratios[i - 1]
+            heights.append(heights[-1] + length * above * (unit // below))
+        return heights, unit
 
     @cached_property
     def _by_precision(self) -> dict[int, list["arb"]]:
@@ -121,7 +130,8 @@ class Ladder:
 
     @cached_property
     def _floats(self) -> tuple[Any, Any, Any]:
-        heights = np.array([float(height) for height in self.exact_height])
+        whole, unit = self._whole_heights
+        heights = np.array([height / unit for height in whole])
         with working_precision(_PRECISION):
             normalisers = np.array([float(ball.mid()) for ball in self.normalisers()])
         return heights, np.array(self.scales), normalisers
@@ -207,28 +217,22 @@ def _scales(epsilon: float, local: RungSensitivity, starts: Sequence[int]) -> li
 
 
 def _stays(above: float, bound: float, before: float, epsilon: float, q: float) -> float:
-    """The least scale that the next rung could keep: (s + q N) (exp(epsilon L/s) - 1) q = s."""
+    """The least scale that the next rung could keep: (s + q N) (exp(epsilon L/s) - 1) q = s.
 
-    def excess(scale: float) -> float:
-        ratio = min(epsilon * bound / scale, 600.0)
-        return (scale + q * above) * math.expm1(ratio) * q - scale
-
-    low, high = bound, before
-    if excess(low) <= 0:
-        return low
-    guess = min(before, max(bound, math.sqrt(q * above * epsilon * bound)))
+    By Newton's steps in logarithms, from the scale before; what it misses is less than the slack.
+    """
+    scale = before
     for _ in range(60):
-        value = excess(guess)
-        low, high = (guess, high) if value > 0 else (low, guess)
-        if high - low <= 1e-9 * high:
+        ratio = epsilon * bound / scale
+        grown = math.expm1(ratio)
+        excess = math.log((scale + q * above) * grown * q / scale)
+        if excess <= 0 and scale == bound:
             break
-        ratio = min(epsilon * bound / guess, 600.0)
-        slope = math.expm1(ratio) * q - 1
-        slope -= (guess + q * above) * math.exp(ratio) * q * ratio / guess
-        newton = guess - value / slope
-        newton += 1e-10 * newton  # lands on the side that holds
-        guess = newton if low < newton < high else (low + high) / 2
-    return high
+        slope = scale / (scale + q * above) - 1 - ratio * (1 + 1 / grown)
+        scale = max(bound, scale * math.exp(-excess / slope))
+        if abs(excess) <= _NEAR:
+            break
+    return scale
 
 
 # --- Piecewise Laplace noise at a certified ladder of local sensitivities. The default -----------
@@ -320,7 +324,7 @@ class PiecewiseLaplace(Primitive):
         place = max(ladder.starts[step], 1) - 1
         grown = (rest * (epsilon * (rung - place)).exp() - (below[step] - limit)) / limit
         climbed = scale * (grown.log() / epsilon)
-        height = self._height(top, rung) - ladder.exact_height[step]
+        height = self._height(top, rung) - ladder.exact_height(step)
         return rational(height) - climbed
 
     def _mass(self, step: int, rung: int, below: list["arb"], epsilon: "arb") -> "arb":
@@ -339,7 +343,7 @@ class PiecewiseLaplace(Primitive):
         if step == 0:
             return Fraction(0)
         walked = rung - self.ladder.starts[step] + 1
-        return self.ladder.exact_height[step] + walked * Fraction(self.ladder.scales[step])
+        return self.ladder.exact_height(step) + walked * Fraction(self.ladder.scales[step])
 
     def _guess(self, tail: "arb", rung: int, top: int) -> int:
         """Return where to begin the search; a wrong guess costs time and nothing else."""

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.exact import LATTICE, Randomness, discrete_laplace
 from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.noise.tied import OutcomeLaplace
 from heldout.kernel.ranking.ladder import (
     Cauchy,
     CauchyBoyd2015,
@@ -32,11 +33,13 @@ from heldout.kernel.ranking.ladder import (
     PolynomialTail,
 )
 from heldout.kernel.ranking.sensitivity import RungSensitivity
-from heldout.kernel.ranking.statistic import RankingStatistic, ranking_metric
+from heldout.kernel.ranking.statistic import RankDifferences, RankingStatistic, ranking_metric
 from heldout.kernel.statistic import Sealed
 
 __all__ = [
     "METHODS",
+    "RankSumDraw",
+    "RankSums",
     "RankingDraw",
     "RankingMechanism",
     "RankingStatistic",
@@ -376,3 +379,126 @@ def _noisy(
         return ()
     counts = (statistic.positives, statistic.negatives)[: look.dimension]
     return tuple(count + discrete_laplace(look.scale, randomness=randomness) for count in counts)
+
+
+# --- Where only outcomes are secret: the difference of two areas is linear in them ---------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankSums:
+    """Noisy positives and the noisy sum of their rank differences. Everything in it is public.
+
+    Claim:       pure DP, epsilon.                                         [claim: outcome-sums]
+    Neighbours:  label, by row or by unit of at most k rows.
+    Sensitivity: that of `RankDifferences`, which `OutcomeLaplace` takes.
+    Numerics:    exact.
+    Refuses:     what `OutcomeLaplace` refuses.
+    Reference:   proofs/outcome-sums.md.
+    Cost:        two draws.
+    """
+
+    metric: ClassVar[str] = "auc-difference"
+    epsilon: Fraction
+    protection: Protection
+    rows: int
+
+    def __post_init__(self) -> None:
+        _ = self.sums
+
+    @cached_property
+    def sums(self) -> OutcomeLaplace:
+        most = 4 * max(self.rows, RankDifferences.SHARE)
+        return OutcomeLaplace(self.epsilon, 2, most, self.protection)
+
+    @cached_property
+    def local(self) -> RungSensitivity:
+        return sensitivity_for(self.metric, protection=self.protection)
+
+    def event(self) -> Event:
+        return self.sums.event()
+
+    def describe(self) -> dict[str, object]:
+        return {"metric": self.metric, **self.sums.describe()}
+
+    def sample(self, sealed: Sealed[Any]) -> "RankSumDraw":
+        (positives, total), reaches = self.sums.parts(self.sums.sample(sealed))
+        return RankSumDraw(self, int(positives), int(total), int(reaches[1]))
+
+
+@dataclass(frozen=True)
+class RankSumDraw:
+    """Holds what was drawn, and reads it as half of the difference plus one half."""
+
+    mechanism: RankSums
+    positives: int
+    rank_sum: int
+    reach: int
+    """Of the sum: a public number."""
+
+    @property
+    def metric(self) -> str:
+        return self.mechanism.metric
+
+    @property
+    def looks(self) -> list[tuple[tuple[int, ...], float]]:
+        scale = float(self.mechanism.sums.noise(RankDifferences.SHARE).scale)
+        return [((self.positives,), scale)]
+
+    @property
+    def unclamped(self) -> float:
+        rows = self.mechanism.rows
+        n = min(max(self.positives, 1), max(rows - 1, 1))
+        return 0.5 + self.rank_sum / (4 * n * max(rows - n, 1))
+
+    @property
+    def value(self) -> float:
+        return min(1.0, max(0.0, self.unclamped))
+
+    @property
+    def law(self) -> "RankSumLaw":
+        scale = float(self.mechanism.sums.noise(self.reach).scale) if self.reach else 0.0
+        return RankSumLaw(
+            rows=self.mechanism.rows,
+            rows_per_unit=self.mechanism.protection.rows_per_unit,
+            scale=scale,
+            count_scale=self.looks[0][1],
+            away=abs(self.unclamped - 0.5),
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """The released numbers as drawn."""
+        return {
+            "unclamped": self.unclamped,
+            "rank_sum": self.rank_sum,
+            "reach": self.reach,
+            "noisy_counts": [{"positives": self.positives, "scale": self.looks[0][1]}],
+        }
+
+
+@dataclass(frozen=True)
+class RankSumLaw:
+    """Tells how far a quotient of two noisy sums is from the true one, by the smaller class.
+
+    The sum's noise is divided by four times both classes. That of the positives, n of N, moves the
+    quotient by a share of 1/n - 1/(N - n) a row, to first order.
+    """
+
+    rows: int
+    rows_per_unit: int
+    scale: float
+    count_scale: float
+    away: float
+    """How far the released number is from one half."""
+
+    def survival(self, rungs: Any, distance: Any) -> Floats:
+        """P(|noise| > distance) for classes of so many units, in doubles."""
+        n = np.clip(np.asarray(rungs, dtype=float) * self.rows_per_unit, 1, max(self.rows / 2, 1))
+        m = np.maximum(self.rows - n, 1)
+        one = np.maximum(self.scale / (4 * n * m), 1e-12)
+        other = self.count_scale * self.away * np.abs(1 / n - 1 / m)
+        # The tail of a sum of two Laplace noises; alike, they are told apart by a hundredth.
+        other = np.where(np.abs(other - one) < one / 100, one * 0.99, other)
+        other = np.maximum(other, 1e-14)
+        tails = one**2 * np.exp(-distance / one) - other**2 * np.exp(-distance / other)
+        result: Floats = np.clip(tails / (one**2 - other**2), 0.0, 1.0)
+        return result

@@ -326,8 +326,8 @@ class AreaSensitivity(RungSensitivity):
 
     def upper(self, rung: int) -> float:
         nearest = 1 / max(rung, 1)
-        exact = Fraction(1, max(rung, 1))
-        return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, 1.0)
+        above, below = nearest.as_integer_ratio()
+        return nearest if above * max(rung, 1) >= below else math.nextafter(nearest, 1.0)
 
     @property
     def settles(self) -> int:

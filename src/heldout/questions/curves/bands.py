@@ -36,7 +36,7 @@ __all__ = [
     "Rectangles",
     "Region",
     "area_half_width",
-    "ends_of",
+    "end_of",
     "evenly_filling",
     "gamma",
     "interval_of",
@@ -127,12 +127,11 @@ class Region:
 
     def _band(self, kind: str, places: Floats, curve: Floats) -> Band:
         below, above = self._heights(kind, places)
-        low, high = (ends_of(heights, self.level) for heights in (below, above))
-        first, last = low[0], high[1]
+        first, last = end_of(below, self.level, -1), end_of(above, self.level, 1)
         if self.simultaneous:
             far = self._deviations(kind)
-            first = np.minimum(first, _mean(below) - far * _spread(below)[0])
-            last = np.maximum(last, _mean(above) + far * _spread(above)[1])
+            first = np.minimum(first, _mean(below) - far * _spread(below, -1))
+            last = np.maximum(last, _mean(above) + far * _spread(above, 1))
         first, last = np.clip(first, 0.0, 1.0), np.clip(last, 0.0, 1.0)
         if kind == "roc":
             # Nothing is assumed of the order of rows in the cells where curves begin and end.
@@ -162,8 +161,7 @@ class Region:
             most = np.zeros(len(drawn[0]))
             for heights in drawn:
                 away = heights - _mean(heights)
-                down, up = _spread(heights)
-                off = np.maximum(away / up, -away / down)
+                off = np.maximum(away / _spread(heights, 1), -away / _spread(heights, -1))
                 most = np.maximum(most, off.max(axis=1))
             known[kind, self.noise_only] = most
         most = known[kind, self.noise_only]
@@ -195,8 +193,17 @@ class Region:
 
 
 def read_curves(x: Floats, y: Floats, places: Floats) -> Floats:
-    """Each draw's curve at the places."""
-    return np.stack([np.interp(places, *curve) for curve in zip(x, y, strict=True)])
+    """Each draw's curve at the places; x rises from 0 to 1.
+
+    All of them at once, as one curve whose pieces lie side by side.
+
+    >>> read_curves(np.array([[0.0, 1.0], [0.0, 1.0]]), np.array([[0, 1], [2, 4]]), np.array([0.5]))
+    array([[0.5],
+           [3. ]])
+    """
+    apart = 2.0 * np.arange(len(x))[:, None]
+    heights: Floats = np.interp((places + apart).ravel(), (x + apart).ravel(), y.ravel())
+    return heights.reshape(len(x), len(places))
 
 
 def _mean(heights: Floats) -> Floats:
@@ -204,13 +211,12 @@ def _mean(heights: Floats) -> Floats:
     return result
 
 
-def _spread(heights: Floats) -> tuple[Floats, Floats]:
-    """Deviations below and above the mean, where a law may be lopsided."""
-    away = heights - _mean(heights)
+def _spread(heights: Floats, side: int) -> Floats:
+    """Deviations below (-1) or above (1) the mean, as a law may be lopsided."""
+    away = np.maximum(side * (heights - _mean(heights)), 0.0)
+    away *= away
     least = 1e-6
-    return tuple(
-        np.sqrt(2 * (np.maximum(sign * away, 0.0) ** 2).mean(axis=0)) + least for sign in (-1, 1)
-    )
+    return np.asarray(np.sqrt(2 * away.mean(axis=0)) + least)
 
 
 def _holding(at: Floats, low: Floats, high: Floats, curve: Floats) -> Band:
@@ -375,15 +381,23 @@ def _normal_column() -> Floats:
 #
 # The numbers are the same at each call, and on every machine: whole-numbered hashes of counters.
 # None of this is a privacy mechanism; all of it is arithmetic on released numbers.
-def _hashes(stream: int, size: int) -> NDArray[np.unsignedinteger[Any]]:
+def _hashes(stream: int, counters: NDArray[np.unsignedinteger[Any]]) -> Any:
     """Whole numbers of 64 bits that look random: SplitMix64 (Steele, Lea and Flood 2014)."""
     with np.errstate(over="ignore"):
-        mixed = np.arange(1, size + 1, dtype=np.uint64) + np.uint64(stream << 40)
-        mixed = mixed * np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed = counters + np.uint64((stream << 40) + 1)
+        mixed *= np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(30)
+        mixed *= np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(27)
+        mixed *= np.uint64(0x94D049BB133111EB)
         mixed ^= mixed >> np.uint64(31)
     return mixed
+
+
+def _uniform_at(stream: int, counters: NDArray[np.unsignedinteger[Any]]) -> Floats:
+    halves = (_hashes(stream, counters) >> np.uint64(11)) + 0.5
+    halves *= 2.0**-53
+    return np.asarray(halves, dtype=np.float64)
 
 
 def uniform(stream: int, *shape: int) -> Floats:
@@ -392,8 +406,7 @@ def uniform(stream: int, *shape: int) -> Floats:
     >>> uniform(1, 3).round(4).tolist()
     [0.0985, 0.0454, 0.2483]
     """
-    halves = (_hashes(stream, math.prod(shape)) >> np.uint64(11)) + 0.5
-    return np.asarray(halves.reshape(shape) * 2.0**-53, dtype=np.float64)
+    return _uniform_at(stream, np.arange(math.prod(shape), dtype=np.uint64)).reshape(shape)
 
 
 @lru_cache(maxsize=4)
@@ -406,8 +419,11 @@ def normal(stream: int, *shape: int) -> Floats:
 
 def nearly_normal(stream: int, *shape: int) -> Floats:
     """Sums of four uniform numbers, of mean 0 and variance 1: for scatter, where tails are moot."""
-    quarters = _hashes(stream, math.prod(shape)).view(np.uint16).reshape(-1, 4)
-    drawn: Floats = (quarters.sum(axis=1, dtype=np.int64) - 131070.0) * (math.sqrt(3) / 65536)
+    mixed = _hashes(stream, np.arange(math.prod(shape), dtype=np.uint64))
+    every_other, half = np.uint64(0x0000FFFF0000FFFF), np.uint64(0xFFFFFFFF)
+    pairs = (mixed & every_other) + (mixed >> np.uint64(16) & every_other)
+    drawn: Floats = (pairs & half) + (pairs >> np.uint64(32)) - 131070.0
+    drawn *= math.sqrt(3) / 65536
     return drawn.reshape(shape)
 
 
@@ -416,16 +432,19 @@ def gamma(stream: int, shape: Floats) -> Floats:
 
     Of a shape below 1, that of one more times a power of a uniform number.
     """
-    small = shape < 1
-    whole = np.where(small, shape + 1, shape)
+    small = np.flatnonzero(shape < 1)
+    whole = shape.ravel().copy()
+    whole[small] += 1
     root = 1 / (3 * np.sqrt(whole))
-    cube = np.maximum(1 - root * root + root * nearly_normal(stream, *shape.shape), 0.01)
-    drawn = whole * cube**3
-    if small.any():
-        places = np.nonzero(small)
-        chance = uniform(stream + 1, *shape.shape)[places]
-        drawn[places] *= np.exp(np.maximum(np.log(chance) / shape[places], -600.0))
-    return np.asarray(drawn)
+    cube = nearly_normal(stream, len(whole))
+    cube *= root
+    cube += 1 - root * root
+    np.maximum(cube, 0.01, out=cube)
+    drawn: Floats = whole * cube * cube * cube
+    if len(small):
+        chance = np.log(_uniform_at(stream + 1, small.astype(np.uint64)))
+        drawn[small] *= np.exp(np.maximum(chance / shape.ravel()[small], -600.0))
+    return drawn.reshape(shape.shape)
 
 
 def interval_of(
@@ -475,19 +494,22 @@ class Draws:
 
     @cached_property
     def rates(self) -> tuple[Floats, Floats]:
-        """False and true positive rates from the highest threshold down."""
+        """False and true positive rates from the highest threshold down.
+
+        Multiples of 2^-40: whether a rate is 1, or that of the next threshold, is then not decided
+        by the last bits, which differ between machines.
+        """
         false, true = (
-            above[:, ::-1] / np.maximum(size, 1e-9)[:, None]
+            np.rint(above[:, ::-1] * (2.0**40 / np.maximum(size, 1e-9)[:, None])) * 2.0**-40
             for above, size in zip(self.above, self.sizes, strict=True)
         )
         return false, true
 
 
-def ends_of(heights: Floats, level: float) -> tuple[Floats, Floats]:
-    """The interval at each place by itself."""
-    within = min(level, TAIL)
-    low, middle, high = np.quantile(heights, [(1 - within) / 2, 0.5, (1 + within) / 2], axis=0)
-    if level > TAIL:
-        more = normal_deviations(level) / normal_deviations(TAIL)
-        low, high = middle + (low - middle) * more, middle + (high - middle) * more
-    return low, high
+def end_of(heights: Floats, level: float, side: int) -> Floats:
+    """The lower (-1) or upper (1) end of the interval at each place by itself."""
+    end = (1 + side * min(level, TAIL)) / 2
+    if level <= TAIL:
+        return np.asarray(np.quantile(heights, end, axis=0))
+    middle, last = np.quantile(heights, [0.5, end], axis=0)
+    return np.asarray(middle + (last - middle) * normal_deviations(level) / normal_deviations(TAIL))

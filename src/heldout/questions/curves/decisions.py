@@ -554,7 +554,7 @@ class ReadDecisions:
         `confusion(threshold)`, with intervals; it was chosen by this curve, so a little less.
         """
         if (f_score is None) == (cost is None):
-            raise ArgumentError("best_threshold must get f_score=1 or cost=(1, 5), not both.")
+            raise ArgumentError("Pass best_threshold either f_score=1 or cost=(1, 5), not both.")
         curve = self._curve
         true, false = curve.tpr * curve.positives, curve.fpr * curve.negatives
         missed = curve.positives - true
@@ -654,7 +654,7 @@ def _logistic_law(odds: float) -> float:
 def _prices(false_positive: float, false_negative: float) -> list[float]:
     prices = [as_number(price) for price in (false_positive, false_negative)]
     if not (all(0 <= price < 1e12 for price in prices) and any(prices)):
-        raise ArgumentError("Costs must be numbers from 0 on, not both 0.")
+        raise ArgumentError("Costs must be at least 0, and not both 0.")
     return prices
 
 

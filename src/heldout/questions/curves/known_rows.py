@@ -14,8 +14,16 @@ from heldout.arrays import Floats
 from heldout.kernel.curves.heldout import RankSum
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.questions.curves.bands import Draws, gamma
-from heldout.questions.curves.posterior import _CURVED, _FINEST, Posterior, _Placed
-from heldout.questions.curves.tuned import SEEN, SOFTNESS
+from heldout.questions.curves.posterior import (
+    _CURVED,
+    _FINEST,
+    Blocks,
+    Posterior,
+    _Placed,
+    by_blocks,
+    softened,
+)
+from heldout.questions.curves.tuned import SEEN
 
 __all__ = ["KnownRows"]
 
@@ -71,12 +79,14 @@ class KnownRows(Posterior):
         return slice(0, self.cells)
 
     def _unpacked(
-        self, points: Floats, fixed: Floats
+        self, points: Floats, fixed: Floats | None
     ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         rows = np.broadcast_to(self.totals, points.shape)
         shares = np.broadcast_to(self.shares, points.shape)
         chance = 1 / (1 + np.exp(-np.clip(points, -30, 30)))
-        return points, points, shares, rows, np.where(np.isnan(fixed), chance, fixed)
+        if fixed is not None:
+            chance = np.where(np.isnan(fixed), chance, fixed)
+        return points, shares, shares, rows, chance
 
     @cached_property
     def _area_of_cells(
@@ -91,30 +101,27 @@ class KnownRows(Posterior):
         return lambda negatives, positives: (positives @ weights[1] - noisy, *weights)
 
     def _cost(
-        self, points: Floats, precision: Floats, fixed: Floats, trust: float = 1.0
+        self, points: Floats, precisions: Blocks, fixed: Floats | None, trust: float = 1.0
     ) -> tuple[Floats, Floats]:
         sums, sum_counts, sum_scales = self._beside
-        _, odds, _, rows, chance = self._unpacked(points, fixed)
+        odds, _, _, rows, chance = self._unpacked(points, fixed)
         negatives, positives = rows * (1 - chance), rows * chance
-        off = (positives - self.counts[1]) / self.scales[1]
-        size = np.sqrt(off**2 + SOFTNESS**2)
-        cost, slope = size.sum(axis=1), off / size / self.scales[1]
+        size, slope = softened((positives - self.counts[1]) / self.scales[1])
+        cost = size.sum(axis=1)
+        slope /= self.scales[1]
         if len(sum_scales):
-            off = (positives @ sums.T - sum_counts[1]) / sum_scales
-            size = np.sqrt(off**2 + SOFTNESS**2)
-            cost, slope = cost + size.sum(axis=1), slope + (off / size / sum_scales) @ sums
+            size, more = softened((positives @ sums.T - sum_counts[1]) / sum_scales)
+            cost += size.sum(axis=1)
+            slope += (more / sum_scales) @ sums
         if self._area_of_cells is not None:
             off, to_negatives, to_positives = self._area_of_cells(negatives, positives)
-            off = trust * off
-            size = np.sqrt(off**2 + SOFTNESS**2)
-            cost = cost + size
-            slope = slope + (trust * off / size)[:, None] * (to_positives - to_negatives)
+            size, more = softened(trust * off)
+            cost += size
+            slope += (trust * more)[:, None] * (to_positives - to_negatives)
         away = odds - self._prior[0]
-        pulled = (
-            away @ precision if precision.ndim == 2 else np.matmul(away[:, None], precision)[:, 0]
-        )
-        cost = cost + (away * pulled).sum(axis=1) / 2
-        return cost, rows * chance * (1 - chance) * slope + pulled
+        pulled = by_blocks(away, precisions)
+        cost += (away * pulled).sum(axis=1) / 2
+        return cost, positives * (1 - chance) * slope + pulled
 
     def _curvature(self, point: Floats, precision: Floats, fixed: Floats) -> Floats:
         sums, sum_counts, sum_scales = self._beside
@@ -138,7 +145,7 @@ class KnownRows(Posterior):
     def _placed(self, points: Floats, fixed: Floats) -> _Placed:
         """Outcomes by part: as many rows as it has, and of them positives as the odds go."""
         draws, cell = len(points), self.cell
-        _, odds, _, rows, chance = self._unpacked(points, fixed)
+        odds, _, _, rows, chance = self._unpacked(points, fixed)
         counts = self._counted(np.stack([rows * (1 - chance), rows * chance]))
         positives = counts[1]
         mass = np.broadcast_to(self.base, (draws, len(cell)))

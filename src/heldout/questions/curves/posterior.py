@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -189,6 +189,9 @@ class Posterior:
     def _summed(self, of_parts: Floats) -> Floats:
         return np.add.reduceat(of_parts, self.first, axis=-1)
 
+    def _by_part(self, of_cells: Floats) -> Floats:
+        return of_cells.take(self.cell, axis=-1)
+
     # --- the law of the cells --------------------------------------------------------------------
 
     @cached_property
@@ -227,20 +230,22 @@ class Posterior:
         return mean, trend, np.exp(-(gaps**2) / 2) + np.diag(own)
 
     def _unpacked(
-        self, points: Floats, fixed: Floats
+        self, points: Floats, fixed: Floats | None
     ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Log masses, log odds, shares, rows and chances of being positive, by cell.
+        """Log odds, masses, shares, rows and chances of being positive, by cell.
 
-        Where a class is absent its chance is `fixed`, 0 or 1; elsewhere that is NaN.
+        Where a class is absent its chance is `fixed`, 0 or 1; elsewhere that is NaN, or all None.
         """
         logs, odds = points[..., : self.cells], points[..., self.cells : 2 * self.cells]
-        mass = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        shares = mass / mass.sum(axis=-1, keepdims=True)
+        mass = np.exp(np.minimum(logs, 50.0))
+        shares = mass / np.maximum(np.add.reduce(mass, axis=-1, keepdims=True), 1e-300)
         rows = self.rows * shares
         if self.table.rows is None:
-            rows = rows * np.exp(np.clip(points[..., -1:], -20.0, 20.0))
-        chance = 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
-        return logs, odds, shares, rows, np.where(np.isnan(fixed), chance, fixed)
+            rows *= np.exp(np.minimum(np.maximum(points[..., -1:], -20.0), 20.0))
+        chance = 1 / (1 + np.exp(np.minimum(np.maximum(-odds, -30.0), 30.0)))
+        if fixed is not None:
+            chance = np.where(np.isnan(fixed), chance, fixed)
+        return odds, mass, shares, rows, chance
 
     @cached_property
     def _area_of_cells(
@@ -269,69 +274,72 @@ class Posterior:
         scale = _drawn_scale(area, self)
 
         def of_pairs(negatives: Floats, positives: Floats) -> tuple[Floats, Floats, Floats]:
-            m, n = (
-                np.maximum(row.sum(axis=-1, keepdims=True), 1.0) for row in (negatives, positives)
-            )
-            below = (np.cumsum(negatives, axis=-1) - negatives / 2) / m
-            above = (np.cumsum(positives[..., ::-1], axis=-1)[..., ::-1] - positives / 2) / n
-            area_of = (positives * below).sum(axis=-1, keepdims=True) / n
-            to_negatives, to_positives = (
-                (above - area_of) / m / scale,
-                (below - area_of) / n / scale,
-            )
+            below, lower = np.cumsum(negatives, axis=-1), np.cumsum(positives, axis=-1)
+            all_positives = lower[..., -1:].copy()
+            m, n = np.maximum(below[..., -1:], 1.0), np.maximum(all_positives, 1.0)
+            below -= negatives / 2
+            above = all_positives - lower + positives / 2
+            area_of = np.add.reduce(positives * below, axis=-1, keepdims=True) / (n * m)
+            to_negatives = (above / n - area_of) / (m * scale)
+            to_positives = (below / m - area_of) / (n * scale)
             return ((area_of - area.unclamped) / scale)[..., 0], to_negatives, to_positives
 
         return of_pairs
 
+    @cached_property
+    def _noise(self) -> tuple[Floats, Floats]:
+        """One over the scales of the counts, by class and cell, and the counts in these scales."""
+        per_scale = 1 / self.scales[:, None]
+        return per_scale, self.counts[:, None] * per_scale
+
     def _cost(
-        self, points: Floats, precision: Floats, fixed: Floats, trust: float = 1.0
+        self,
+        points: Floats,
+        precisions: "Blocks",
+        fixed: Floats | None,
+        trust: float = 1.0,
     ) -> tuple[Floats, Floats]:
         """Minus the log posterior of many points, and its gradient."""
+        k, add = self.cells, np.add.reduce
+        per_scale, seen = self._noise
+        odds, mass, shares, rows, chance = self._unpacked(points, fixed)
+        inside = np.empty((2, *rows.shape))
+        np.multiply(rows, chance, out=inside[1])
+        np.subtract(rows, inside[1], out=inside[0])
+        size, slopes = softened(inside * per_scale - seen)
+        cost = add(add(size, axis=2), axis=0)
+        slopes *= per_scale
         sums, sum_counts, sum_scales = self._beside
-        logs, odds, shares, rows, chance = self._unpacked(points, fixed)
-        parts = (rows * (1 - chance), rows * chance)
-        cost, slopes = np.zeros(len(points)), []
-        for index, inside in enumerate(parts):
-            off = (inside - self.counts[index]) / self.scales[index]
-            size = np.sqrt(off**2 + SOFTNESS**2)
-            cost, slope = cost + size.sum(axis=1), off / size / self.scales[index]
-            if len(sum_scales):
-                off = (inside @ sums.T - sum_counts[index]) / sum_scales
-                size = np.sqrt(off**2 + SOFTNESS**2)
-                cost, slope = cost + size.sum(axis=1), slope + (off / size / sum_scales) @ sums
-            slopes.append(slope)
+        if len(sum_scales):
+            size, slope = softened((inside @ sums.T - sum_counts[:, None]) / sum_scales)
+            cost += add(add(size, axis=2), axis=0)
+            slopes += (slope / sum_scales) @ sums
         if self._area_of_cells is not None:
-            off, *along = self._area_of_cells(*parts)
-            off = trust * off
-            size = np.sqrt(off**2 + SOFTNESS**2)
-            cost = cost + size
-            slopes = [
-                slope + (trust * off / size)[:, None] * along_class
-                for slope, along_class in zip(slopes, along, strict=True)
-            ]
-        mean, _, _ = self._prior
-        mass = np.exp(np.minimum(logs, 50))
-        away = odds - mean
-        pulled = (
-            away @ precision if precision.ndim == 2 else np.matmul(away[:, None], precision)[:, 0]
-        )
-        cost = cost + (mass - MASS * logs).sum(axis=1) + (away * pulled).sum(axis=1) / 2
-        moved = rows * (slopes[1] * chance + slopes[0] * (1 - chance))
-        total = moved.sum(axis=1, keepdims=True)
-        gradient = [
-            moved - shares * total + mass - MASS,
-            rows * chance * (1 - chance) * (slopes[1] - slopes[0]) + pulled,
-        ]
+            off, *along = self._area_of_cells(inside[0], inside[1])
+            size, slope = softened(trust * off)
+            cost += size
+            for which, along_class in enumerate(along):
+                slopes[which] += (trust * slope)[:, None] * along_class
+        away = odds - self._prior[0]
+        pulled = by_blocks(away, precisions)
+        cost += add(mass - MASS * points[:, :k], axis=1) + add(away * pulled, axis=1) / 2
+        slopes[1] -= slopes[0]
+        to_odds = inside[1] * slopes[1]
+        moved = rows * slopes[0] + to_odds
+        total = add(moved, axis=1, keepdims=True)
+        gradient = np.empty(points.shape)
+        gradient[:, :k] = moved - shares * total + mass - MASS
+        gradient[:, k : 2 * k] = to_odds * (1 - chance) + pulled
         if self.table.rows is None:
             more = points[:, -1:]
-            cost = cost + (more[:, 0] / TOTAL) ** 2 / 2
-            gradient.append(total + more / TOTAL**2)
-        return cost, np.concatenate(gradient, axis=1)
+            cost += (more[:, 0] / TOTAL) ** 2 / 2
+            gradient[:, -1:] = total + more / TOTAL**2
+        return cost, gradient
 
     def _curvature(self, point: Floats, precision: Floats, fixed: Floats) -> Floats:
         """That of Gauss and Newton, at one point."""
         sums, sum_counts, sum_scales = self._beside
-        logs, _, shares, rows, chance = self._unpacked(point, fixed)
+        _, mass, shares, rows, chance = self._unpacked(point, fixed)
         by_mass = np.diag(rows) - np.outer(rows, shares)
         by_odds = np.diag(rows * chance * (1 - chance))
         total = np.zeros((len(point), len(point)))
@@ -354,7 +362,7 @@ class Posterior:
             lead = along[0] @ leads[0] + along[1] @ leads[1]
             total += np.outer(lead, lead) / math.sqrt(float(off) ** 2 + _CURVED**2)
         k = self.cells
-        total[:k, :k] += np.diag(np.exp(np.minimum(logs, 50)) + MASS)
+        total[:k, :k] += np.diag(mass + MASS)
         total[k : 2 * k, k : 2 * k] += precision
         if self.table.rows is None:
             total[-1, -1] += 1 / TOTAL**2
@@ -372,7 +380,7 @@ class Posterior:
             precision = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
             here = self._descended(here, precision, fixed)
             curvature = self._curvature(here, precision, fixed)
-            cost = float(self._cost(here[None], precision, fixed)[0][0])
+            cost = float(self._cost(here[None], _one_block(precision), fixed)[0][0])
             both = np.linalg.slogdet(curvature)[1] + np.linalg.slogdet(covariance)[1]
             points.append(here)
             curvatures.append(curvature)
@@ -433,13 +441,13 @@ class Posterior:
 
     def _descended(self, here: Floats, precision: Floats, fixed: Floats) -> Floats:
         damping = 1e-2
-        cost, gradient = self._cost(here[None], precision, fixed)
+        cost, gradient = self._cost(here[None], _one_block(precision), fixed)
         for _ in range(30):
             curvature = self._curvature(here, precision, fixed)
             for _ in range(6):
                 damped = curvature + damping * np.diag(np.diag(curvature))
                 step = np.clip(np.linalg.solve(damped, -gradient[0]), -2, 2)
-                less, onwards = self._cost((here + step)[None], precision, fixed)
+                less, onwards = self._cost((here + step)[None], _one_block(precision), fixed)
                 if less[0] < cost[0]:
                     break
                 damping *= 4
@@ -474,31 +482,29 @@ class Posterior:
 
         Each chain has a bend of its own, as often as that is likely.
         """
-
-        def of_bends(fit: _Fit, chains: int) -> Floats:
-            own = np.searchsorted(np.cumsum(fit.bends), (np.arange(chains) + 0.5) / chains)
-            return fit.precisions[np.minimum(own, len(fit.bends) - 1)]
-
         chains, size = self._chains, len(self._best.point)
         best = self._of_chains(lambda fit, many: np.tile(fit.point, (many, 1)))
-        precision, fixed = self._of_chains(of_bends), self._fixed(1)
-        if (precision == precision[0]).all():
-            precision = precision[0]
-        groups, start = [], 0
+        of_fits = self._fixed(1)
+        fixed = None if np.isnan(of_fits).all() else of_fits
+        precisions: Blocks = []
+        to_points: Blocks = []  # root.T @ root is the inverse of the curvature
+        start = 0
         for fit, many in zip(self._fits, self._chains_of_fits, strict=True):
-            root = np.linalg.inv(np.linalg.cholesky(fit.curvature)).T  # root @ root.T: its inverse
+            bends = np.searchsorted(np.cumsum(fit.bends), (np.arange(many) + 0.5) / max(many, 1))
+            for bend, begin in zip(*np.unique(bends, return_index=True), strict=True):
+                law = fit.precisions[min(bend, len(fit.bends) - 1)]
+                end = int((bends <= bend).sum())
+                precisions.append((slice(start + int(begin), start + end), law))
             if many:
-                groups.append((slice(start, start + many), root))
+                root = np.linalg.inv(np.linalg.cholesky(fit.curvature))
+                to_points.append((slice(start, start + many), root))
             start += many
-
-        def moved(places: Floats, *, back: bool = False) -> Floats:
-            """Turn round coordinates into points; or the slopes of these back."""
-            turned = [places[of] @ (root if back else root.T) for of, root in groups]
-            return turned[0] if len(turned) == 1 else np.concatenate(turned)
+        to_slopes = [(of, root.T) for of, root in to_points]
 
         def pulled(places: Floats) -> tuple[Floats, Floats]:
-            cost, gradient = self._cost(best + moved(places), precision, fixed, self._area_trust)
-            return cost, moved(gradient, back=True)
+            points = best + by_blocks(places, to_points)
+            cost, gradient = self._cost(points, precisions, fixed, self._area_trust)
+            return cost, by_blocks(gradient, to_slopes)
 
         steps = self._warm + self._steps
         kicks = normal(11, steps + 1, chains, size)
@@ -522,14 +528,14 @@ class Posterior:
                 stride *= 1.1 if accepted.mean() > 0.75 else 0.85
             if step == self._warm - 1:  # chains that got stuck go on from where others are
                 here = here.copy()
-                for of, _ in groups:
+                for of, _ in to_points:
                     own, theirs = cost[of], here[of]
                     stuck = own > np.median(own) + 4 * math.sqrt(size)
                     theirs[stuck] = theirs[np.argsort(own, kind="stable")[: stuck.sum()]]
                 cost, gradient = pulled(here)
             if step >= self._warm:
                 visited.append(here)
-        return np.concatenate([best + moved(places) for places in visited])
+        return np.concatenate([best + by_blocks(places, to_points) for places in visited])
 
     def _fixed(self, steps: int) -> Floats:
         """Of the points of all chains after so many steps, which chances are fixed."""
@@ -612,20 +618,20 @@ class Posterior:
 
     def _placed(self, points: Floats, fixed: Floats) -> "_Placed":
         """Rows by class and part, as they may lie within the cells of these points."""
-        draws, cell = len(points), self.cell
-        _, odds, _, rows, chance = self._unpacked(points, fixed)
+        draws, parts = len(points), len(self.cell)
+        odds, _, _, rows, chance = self._unpacked(points, fixed)
         counts = self._counted(np.stack([rows * (1 - chance), rows * chance]))
         evenness, lumpy = self._evenness(draws)
-        place = np.where(lumpy[:, cell], uniform(23, draws, len(cell)), np.nan)
-        mass = gamma(31, np.maximum(evenness[:, cell] * self.base, 1e-3)) + 1e-300
-        mass /= self._summed(mass)[:, cell]
+        place = np.where(lumpy.take(self.cell, axis=1), uniform(23, draws, parts), np.nan)
+        mass = gamma(31, np.maximum(self._by_part(evenness) * self.base, 1e-3)) + 1e-300
+        mass /= self._by_part(self._summed(mass))
         laws, beyond = self._within(mass, counts, odds, lumpy)
         by_class = []
-        for stream, weight, count in zip((33, 35), laws, counts, strict=True):
-            law = weight / np.maximum(self._summed(weight), 1e-300)[:, cell]
-            inside = count[:, cell]
-            scattered = gamma(stream, law * np.maximum(inside, 0.2) + 1e-4) + 1e-300
-            by_class.append(scattered / self._summed(scattered)[:, cell] * inside)
+        for stream, law, count in zip((33, 35), laws, counts, strict=True):
+            wanted = np.maximum(count, 0.2) / np.maximum(self._summed(law), 1e-300)
+            scattered = gamma(stream, law * self._by_part(wanted) + 1e-4) + 1e-300
+            scattered *= self._by_part(count / self._summed(scattered))
+            by_class.append(scattered)
         return _Placed(Draws(*by_class), place, beyond)
 
     def _counted(self, rows: Floats) -> Floats:
@@ -648,13 +654,17 @@ class Posterior:
         Along the scores a class comes and goes, beforehand SWITCHES times in a table. Heaps lie
         where they lie.
         """
-        smooth, likely = np.flatnonzero(~self.tied), self._absent(self._best)[which]
+        smooth, likely = np.flatnonzero(~self.tied), self._absent_from_best[which]
         present = rows.copy()
         if len(smooth):
             luck = uniform(51 + which, len(rows), len(smooth) + 1)
             absent = _absent_runs(likely, self._switch, luck)
             present[:, smooth] = np.where(absent, 0.0, rows[:, smooth])
         return present
+
+    @cached_property
+    def _absent_from_best(self) -> list[Floats]:
+        return self._absent(self._best)
 
     def _absent(self, fit: "_Fit") -> list[Floats]:
         """Of negatives and positives: how likely none lie in cells i to j, in logs.
@@ -691,33 +701,37 @@ class Posterior:
         Log odds go on within a cell as between its neighbours, and bend as they do between cells.
         A class that is absent from the cell beside begins, or ends, anywhere in this one.
         """
-        cell = self.cell
         bent = self._bend * np.diff(self._rank[1]) / REACH
         tilts = self._slopes(odds) + bent * nearly_normal(24, *odds.shape)
-        tilt = np.clip(tilts, -_STEEPEST, _STEEPEST)[:, cell] * self._inside
-        lean = (counts[1] / np.maximum(counts[0] + counts[1], 1e-9))[:, cell]
-        ends = np.cumsum(mass, axis=1)
-        ends -= (ends - mass)[:, self.first][:, cell]
+        tilt = self._by_part(np.clip(tilts, -_STEEPEST, _STEEPEST)) * self._inside
+        lean = self._by_part(counts[1] / np.maximum(counts[0] + counts[1], 1e-9))
+        laws = mass * np.exp(-tilt * lean), mass * np.exp(tilt * (1 - lean))
         low, high = self._extents(counts, lumpy)
+        # Where the gap of the rates may be largest: positives begin there, or negatives end.
+        over = np.stack([np.ones_like(odds), np.zeros_like(odds)])
+        parted = np.flatnonzero(((low > 0) | (high < 1)).any(axis=(0, 1)))
+        if not len(parted):
+            return laws, over
+        some = np.flatnonzero(np.isin(self.cell, parted))
+        sizes = np.bincount(self.cell, minlength=self.cells)[parted]
+        first = np.cumsum(sizes) - sizes
+        of_cell = np.repeat(np.arange(len(parted)), sizes)
+        masses = np.maximum(mass[:, some], 1e-300)
+        ends = np.cumsum(masses, axis=1)
+        ends -= (ends - masses)[:, first][:, of_cell]
 
         def beyond(place: Floats) -> Floats:
             """Of each part, the share above a place in its cell."""
-            return np.clip((ends - place[:, cell]) / np.maximum(mass, 1e-300), 0.0, 1.0)
+            return np.clip((ends - place[:, parted][:, of_cell]) / masses, 0.0, 1.0)
 
-        laws = tuple(
-            mass * slope * np.maximum(beyond(first) - beyond(last), 0.0)
-            for slope, first, last in zip(
-                (np.exp(-tilt * lean), np.exp(tilt * (1 - lean))), low, high, strict=True
+        above = [[beyond(place) for place in places] for places in (low, high)]
+        for which, (law, above_low, above_high) in enumerate(zip(laws, *above, strict=True)):
+            law[:, some] *= np.maximum(above_low - above_high, 0.0)
+            inside, far = law[:, some], (above[0][1], above[1][0])[which]
+            over[which][:, parted] = np.add.reduceat(inside * far, first, axis=1) / np.maximum(
+                np.add.reduceat(inside, first, axis=1), 1e-300
             )
-        )
-        # Where the gap of the rates may be largest: positives begin there, or negatives end.
-        over = np.stack(
-            [
-                self._summed(law * beyond(place)) / np.maximum(self._summed(law), 1e-300)
-                for law, place in zip(laws, (low[1], high[0]), strict=True)
-            ]
-        )
-        return (laws[0], laws[1]), over
+        return laws, over
 
     def _extents(self, counts: Floats, lumpy: Bools) -> tuple[Floats, Floats]:
         """From where to where in its cells each class lies, as shares of their rows.
@@ -982,6 +996,27 @@ class _Fit:
     """That of the counts, in logs, with what is believed beforehand of absent classes."""
 
 
+Blocks: TypeAlias = list[tuple[slice, Floats]]
+"""Rows of points, and the matrix that these are multiplied by."""
+
+
+def _one_block(matrix: Floats) -> Blocks:
+    return [(slice(None), matrix)]
+
+
+def by_blocks(points: Floats, blocks: Blocks) -> Floats:
+    products = [points[of] @ matrix for of, matrix in blocks]
+    return products[0] if len(products) == 1 else np.concatenate(products)
+
+
+def softened(off: Floats) -> tuple[Floats, Floats]:
+    """Distances in noise scales, rounded off near 0, and their slopes."""
+    size = off * off
+    size += SOFTNESS**2
+    np.sqrt(size, out=size)
+    return size, off / size
+
+
 @dataclass(frozen=True, eq=False)
 class _Placed:
     """Draws of rows within cells."""
@@ -1021,20 +1056,23 @@ def _absent_runs(likely: Floats, switch: float, luck: Floats, *, cold: float = 1
         empty[end] = np.logaddexp.reduce(from_start[end, :end])
         more = np.logaddexp(filled[end - 1] + stay, empty[end - 1] + turn)
         filled[end] = first_half if end == 1 else more
-    drawn, place = np.zeros(luck[:, 1:].shape, dtype=bool), np.arange(cells)
+    # One more from where an empty run begins, one less after its end.
+    begins_less_ends = np.zeros(luck.shape, dtype=np.int8)
     upto = np.full(len(luck), cells)  # cells that are yet to be drawn
     is_empty = luck[:, cells] < _chance(empty[cells] - filled[cells])
     for end in range(cells, 0, -1):
         here = upto == end
         begins = np.cumsum(np.exp(from_start[end, :end] - empty[end]))
         first = np.minimum(np.searchsorted(begins, luck[:, end - 1] * begins[-1]), end - 1)
-        first = np.where(is_empty, first, end - 1)[:, None]
-        drawn |= (here & is_empty)[:, None] & (first <= place) & (place < end)
-        upto = np.where(here, first[:, 0], upto)
+        first = np.where(is_empty, first, end - 1)
+        run = np.flatnonzero(here & is_empty)
+        begins_less_ends[run, first[run]] += 1
+        begins_less_ends[run, end] -= 1
+        upto = np.where(here, first, upto)
         if end > 1:
             turns = luck[:, end - 1] < _chance(empty[end - 1] + turn - filled[end - 1] - stay)
             is_empty = np.where(here, ~is_empty & turns, is_empty)
-    return drawn
+    return np.cumsum(begins_less_ends[:, :-1], axis=1) > 0
 
 
 def _chance(log_odds: float) -> float:

@@ -120,7 +120,8 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
     thresholds: Annotated[
         Any,
         Numbers(),
-        "Thresholds that matter: their counts become nearly as sharp as if asked alone.",
+        "Thresholds that matter most: their counts become nearly as exact as if you asked "
+        "for them alone.",
     ] = None
     options: Annotated[Mapping[str, Any], Plain(), "Options of the method, by name."] = field(
         default_factory=dict
@@ -267,7 +268,8 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         """The noise of made-up tables, which is no secret."""
         positives, negatives = guess.counts
         points = ScoreTable(score_range=about.score_range).points
-        shares = guess.scores(points)
+        of_probabilities = about.score_range == (0.0, 1.0) and about.score_map is None
+        shares = guess.scores(points, calibrated=of_probabilities)
         counts = [
             _sampled(share, size, stream)
             for share, size, stream in zip(shares, (negatives, positives), (61, 62), strict=True)

@@ -20,6 +20,7 @@ from heldout.intervals.readings import Curve, grid_point, grid_scores, plain_cur
 from heldout.kernel.curves.heldout import NamedCounts, TableWithArea
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise.tables.counts import NoisyTable
+from heldout.kernel.ranking.mechanism import RankSumDraw
 from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.questions.curves.bands import (
     Band,
@@ -114,6 +115,7 @@ class CurvesRelease(ReadDecisions, Release):
             return self
         beside = None
         if table.area is None and area is not None:
+            assert not isinstance(area.draw, RankSumDraw), "no difference of two areas"
             table, beside = replace(table, area=area.draw), area
         if table.named is None and confusion is not None:
             at = self._image(confusion.threshold)

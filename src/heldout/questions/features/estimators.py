@@ -169,7 +169,7 @@ def _edges(bound: Any, bins: int) -> Floats:
         return np.asarray(np.linspace(low, high, bins + 1), dtype=float)
     edges = np.array([Number()(edge, "bounds") for edge in bound])
     if len(edges) > 1001 or (np.diff(edges) <= 0).any():
-        raise ArgumentError("Edges of bins must rise from one to the next, and be 1,001 at most.")
+        raise ArgumentError("Edges of bins must increase, and there may be at most 1,001.")
     return edges
 
 
@@ -406,8 +406,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "release_")
         if isinstance(X, FeatureMatrix):
             raise ArgumentError(
-                "A FeatureMatrix holds private rows, and predictions row by row would tell them. "
-                "Pass public rows or texts; or evaluate the model on these rows: "
+                "A FeatureMatrix holds private rows, and predictions row by row would reveal "
+                "them. Pass public rows or texts; or evaluate the model on these rows: "
                 "Session(model.scored(rows), ...)."
             )
         if _are_texts(X):

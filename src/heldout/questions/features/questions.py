@@ -303,7 +303,9 @@ class Training(Question[ModelRelease]):
         str, OneOf((AUTO, *CLASSIFIERS)), "The model to train; auto chooses by public facts."
     ] = "naive-bayes"
     select: Annotated[
-        str | None, OneOf((JOINT, *METHODS)), "How features are selected first; none if left out."
+        str | None,
+        OneOf((JOINT, *METHODS)),
+        "The method that selects features first. Default: no selection.",
     ] = None
     split: Annotated[Any, Share(), "The part of epsilon that pays for the selection."] = None
     selection_score: Annotated[str, Text(), "The score by which features are selected."] = (
@@ -316,7 +318,7 @@ class Training(Question[ModelRelease]):
         Whole(1, advice="Try 5."),
         "How many features a row may set before their weights shrink.",
     ] = WEIGHT
-    ridge: Annotated[Any, Exact(), "The least penalty of a logistic regression."] = None
+    ridge: Annotated[Any, Exact(), "The smallest penalty of a logistic regression."] = None
     expected_rows: Annotated[
         int | None, Whole(), "A public guess of the number of rows, where it is private."
     ] = None
@@ -324,7 +326,7 @@ class Training(Question[ModelRelease]):
         tuple[int, ...] | None, Wholes(1), "How many consecutive features describe each column."
     ] = None
     ordered: Annotated[
-        tuple[int, ...], Wholes(0), "Which of these columns are in order, counted from 0."
+        tuple[int, ...], Wholes(0), "Which of these columns hold ordered values, counted from 0."
     ] = ()
 
     def __post_init__(self) -> None:

@@ -100,8 +100,8 @@ def checked_terms(terms: Sequence[Term]) -> tuple[Term, ...]:
         for factor in term.factors:
             if Term((factor,)) not in ordered:
                 raise ArgumentError(
-                    f"A model with {term.name} must have {factor} as well: its middle is a matter "
-                    f"of units. Add the term {factor}."
+                    f"A model with {term.name} must have {factor} as well, or the fit would "
+                    f"depend on where its zero lies. Add the term {factor}."
                 )
     return ordered
 

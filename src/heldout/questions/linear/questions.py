@@ -119,8 +119,8 @@ class Conclusion(Question[ConclusionRelease]):
     claim: Annotated[
         str,
         ClaimText(),
-        "Such as coefficient('sex') < 0, significant('sex'), mean('pay', sex=1) < mean('pay', "
-        "sex=0) or mean_absolute_error('pay', 'guess') < 9.",
+        "The claim, such as coefficient('sex') < 0, significant('sex'), mean('pay', sex=1) < "
+        "mean('pay', sex=0) or mean_absolute_error('pay', 'guess') < 9.",
     ]
     formula: Annotated[
         Any, Formula(), "The model of a claim about a coefficient, such as pay ~ age + sex."
@@ -128,7 +128,7 @@ class Conclusion(Question[ConclusionRelease]):
     method: Annotated[
         str,
         OneOf(("auto", "parts", "moments")),
-        "Test random parts of the rows, or fit noisy moments; auto chooses by the claim.",
+        "Test random parts of the rows, or fit noisy moments; auto picks one to suit the claim.",
     ] = "auto"
 
     @classmethod

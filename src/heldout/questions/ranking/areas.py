@@ -19,8 +19,7 @@ from heldout.intervals.tuned import (
     MISSING_CLASS,
 )
 from heldout.kernel.noise.discrete_laplace import Look
-from heldout.kernel.ranking.ladder import NoiseLaw
-from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
+from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism, RankSumDraw
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments
 
 # --- Sampling error from released placements: how far each row pulls at an area or at precision --
@@ -216,6 +215,8 @@ _SPACING: Final = 0.25
 _NODES: Final = 100
 _POPULATION_NODES: Final = 32
 _TABLE_SIZE: Final = 1025
+_PLACES: Final = 33
+_ROUNDS: Final = 6
 Tail: TypeAlias = Callable[[Floats], Floats]
 Interval = tuple[float, float]
 
@@ -230,7 +231,17 @@ class NoisyValue(Protocol):
     @property
     def value(self) -> float: ...
     @property
-    def law(self) -> NoiseLaw: ...
+    def law(self) -> "NoiseTail": ...
+
+
+class NoiseTail(Protocol):
+    """Tells how far a noise goes: what intervals ask of its law."""
+
+    def survival(self, rungs: Any, distance: Any) -> Floats: ...
+
+
+Counted: TypeAlias = RankingDraw | RankSumDraw
+"""A noisy value with noisy counts of the classes beside it."""
 
 
 @dataclass(frozen=True)
@@ -277,13 +288,13 @@ def believe_size(look: Look, *, rows_per_unit: int, most: int | None) -> Belief:
     return Belief(rungs, rung_weights, per_row, per_row, no_ranking=none >= MISSING_CLASS)
 
 
-def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
+def belief(draw: Counted, others: Sequence[Look] = ()) -> Belief | None:
     """Return what the noisy counts say, its own and others of the same rows; None without any."""
     return _belief_after(draw, _looks(draw, others))
 
 
 def belief_if_shown(
-    draw: RankingDraw, others: Sequence[Look], is_shown: Callable[[Belief], bool]
+    draw: Counted, others: Sequence[Look], is_shown: Callable[[Belief], bool]
 ) -> Belief | None:
     """Return the belief, given that the number is shown.
 
@@ -320,12 +331,12 @@ def belief_if_shown(
     return _belief_after(draw, looks, which=which, chance=given_shown)
 
 
-def _looks(draw: RankingDraw, others: Sequence[Look]) -> list[Look]:
+def _looks(draw: Counted, others: Sequence[Look]) -> list[Look]:
     return [*(Look(counts, scale) for counts, scale in draw.looks), *others]
 
 
 def _belief_after(
-    draw: RankingDraw,
+    draw: Counted,
     looks: Sequence[Look],
     *,
     which: int = 0,
@@ -403,7 +414,7 @@ def _condensed(rungs: Any, weights: Any, nodes: int) -> tuple[Any, Any]:
 
 def _believed(draw: NoisyValue) -> Belief | None:
     """Return what a draw's own noisy counts say; of one without them, nothing."""
-    return belief(draw) if isinstance(draw, RankingDraw) else None
+    return belief(draw) if isinstance(draw, Counted) else None
 
 
 # --- privacy noise alone -------------------------------------------------------------------------
@@ -438,8 +449,7 @@ def noise_reach(draw: NoisyValue, *, level: float = 0.95, known: Belief | None =
         return 1.0 + abs(draw.unclamped)
     beyond = _noise_tail(draw, candidates)
     # At this distance the interval is all of [0, 1]: there is no need to look further.
-    ends = 1e-10, 1 + abs(draw.unclamped)
-    return _falling_root(lambda far: float(beyond(np.array([far]))[0]) - (1 - level), *ends)
+    return _falling_root(lambda far: beyond(far) - (1 - level), 1e-10, 1 + abs(draw.unclamped))
 
 
 def is_noise_within(
@@ -451,12 +461,16 @@ def is_noise_within(
     return float(_noise_tail(draw, known)(np.array([distance]))[0]) <= 1 - level
 
 
-def _falling_root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a falling function crosses 0, searched on a logarithmic scale."""
-    if function(high) > 0:
+def _falling_root(function: Callable[[Floats], Floats], low: float, high: float) -> float:
+    """Return where a falling function of arrays crosses 0, searched on a logarithmic scale."""
+    if function(np.array([high]))[0] > 0:
         return high
-    above, ends = lambda log: function(math.exp(log)) > 0, (math.log(low), math.log(high))
-    return math.exp(halved(above, *ends, steps=26)[1])
+    ends = math.log(low), math.log(high)
+    for _ in range(_ROUNDS):  # all places of a round take about as long as one
+        places = np.linspace(*ends, _PLACES)
+        last = int(np.argmax(function(np.exp(places)) <= 0))
+        ends = float(places[max(last - 1, 0)]), float(places[last])
+    return math.exp(ends[1])
 
 
 # --- sampling error and noise --------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Two models on the same rows, row by row: differences in errors, accuracy and recall."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -17,6 +17,13 @@ from heldout.intervals.ratio import NoisyCounts, Ratio, noisy_sums, share_of, wi
 from heldout.kernel.door import Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.tied import (
+    OutcomeLaplace,
+    TiedLaplace,
+    count_noise,
+    drawn_sums,
+    sum_noise,
+)
 from heldout.kernel.statistic import CLIP, ERRORS, BoundedSum, Statistic, tally
 
 if TYPE_CHECKING:
@@ -129,6 +136,7 @@ def paired_request(
     about.check_rival(rival)
     named: dict[str, Any] = {"score": about.score, "measure": measure}
     statistic: PairedErrors | PairedCalls
+    mechanism: DiscreteLaplace | OutcomeLaplace
     if measure in OF_ERRORS:
         ranges = {about.score_range, about.rival_range(rival)}
         if ranges != {(0.0, 1.0)} or about.score_map is not None:
@@ -137,9 +145,13 @@ def paired_request(
                 "1). Use the AUC, or accuracy or recall at a threshold."
             )
         statistic = PairedErrors(
-            error=measure, score_range=(0.0, 1.0), with_rest=about.rows is None, clip=CLIP
+            error=measure,
+            score_range=(0.0, 1.0),
+            with_rest=about.rows is None,
+            clip=CLIP,
+            by_outcome=about.protection.only_labels,
         )
-        size = statistic.size
+        mechanism = sum_noise(price, statistic, about.protection)
         named |= {"clip": CLIP} if measure == "log-loss" else {}
     else:
         second = about.rival_range(rival)
@@ -150,11 +162,14 @@ def paired_request(
                 f"{visible(rival)!r}, got {other:g}."
             )
         statistic = PairedCalls(about.counted_threshold(about.threshold(threshold)), other)
-        size = 8
+        mechanism = count_noise(
+            price,
+            l1_sensitivity=statistic.sensitivity(about.protection),
+            dimension=8,
+            cells=4,
+            protection=about.protection,
+        )
         named |= {"threshold": threshold, "rival_threshold": other}
-    mechanism = DiscreteLaplace.for_epsilon(
-        price, l1_sensitivity=statistic.sensitivity(about.protection), dimension=size
-    )
     return Request(
         f"difference in {TITLES.get(measure, measure)}",
         statistic,
@@ -174,12 +189,16 @@ class PairedDifference(Difference):
         statistic, mechanism = drawn.request.statistic, drawn.request.mechanism
         if isinstance(statistic, PairedErrors):
             rows = None if statistic.with_rest else drawn.about.rows
-            return share_of(
-                noisy_sums(drawn.values, mechanism, unit=float(statistic.resolution), rows=rows)
-            )
+            sums, noise = drawn_sums(mechanism, drawn.values)
+            return share_of(noisy_sums(sums, noise, unit=float(statistic.resolution), rows=rows))
         scale, noisy = mechanism.float_scale, np.asarray(drawn.values)
         counts = NoisyCounts(estimate=noisy.astype(float), spread=np.eye(8), scale=scale, rows=None)
-        if drawn.about.rows is not None:
+        if isinstance(
+            mechanism, TiedLaplace
+        ):  # the negatives of a cell are what its positives leave
+            spread = np.vstack([-np.eye(4), np.eye(4)])
+            counts = replace(counts, spread=spread, rows=drawn.about.rows)
+        elif drawn.about.rows is not None:
             counts = with_public_total(noisy, scale=scale, rows=drawn.about.rows)
         weights = OF_CALLS[str(self.parameters["measure"])]
         top, whole = [], []

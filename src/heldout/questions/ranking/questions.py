@@ -15,10 +15,11 @@ from heldout.intervals.readings import grid_point
 from heldout.kernel.curves.heldout import TableWithArea
 from heldout.kernel.door import Drawn, Request, Staged
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking.mechanism import METHODS, RankingDraw
+from heldout.kernel.ranking.mechanism import METHODS, RankingDraw, RankSumDraw, RankSums
 from heldout.kernel.ranking.statistic import (
     LARGEST_EXACT,
     NEGATIVES_FIRST,
+    RankDifferences,
     RankedRows,
     RankedTable,
     RankedWithTable,
@@ -51,6 +52,7 @@ from heldout.questions.ranking.release import (
 )
 from heldout.questions.worst_cases import (
     HIGH,
+    LABELS,
     LOW,
     REMOVE,
     REST,
@@ -87,7 +89,8 @@ Method = Annotated[
 SmallerClass = Annotated[
     int | None,
     Whole(1, _MOST_ROWS, "Leave it out if there is no public guess."),
-    "A public guess of the smaller class (of the positives, for average precision): less noise.",
+    "A public guess of the size of the smaller class (of the positives, for average "
+    "precision). It lowers the noise.",
 ]
 
 _FORECASTS: Final = 15
@@ -95,7 +98,7 @@ GROUPED: Final = "grouped"
 Ties = Annotated[
     str,
     OneOf((GROUPED, "negatives-first")),
-    "Count the rows of a tie together, as scikit-learn does, or its negatives first.",
+    "How tied rows count: together, as in scikit-learn, or negatives first.",
 ]
 
 
@@ -123,7 +126,7 @@ class _Ranking(Question[R_co]):
     """One ranking metric, with noise whose parameters come from public facts alone."""
 
     of = (ScoredRows,)
-    stores = (RankingDraw, ValueOrTable)
+    stores = (RankingDraw, RankSumDraw, ValueOrTable)
     metric: ClassVar[str]
     alone: ClassVar[bool] = False
     """Whether the value is bought without tables and moments; so it is of one group."""
@@ -147,8 +150,8 @@ class _Ranking(Question[R_co]):
         # Refused here if any outcome of the first look would leave too little for the value.
         if self.price < LEAST_EPSILON:
             raise ArgumentError(
-                f"epsilon must be at least {LEAST_EPSILON} for the {self.title}, got {self.price}. "
-                "Pay more, or pass method='polynomial-tail'."
+                f"epsilon must be at least {LEAST_EPSILON} for the {self.title}, got "
+                f"{self.price}. Use a larger epsilon, or pass method='polynomial-tail'."
             )
 
     def _resolution(self, about: ScoredRows) -> str:
@@ -216,6 +219,9 @@ class _Ranking(Question[R_co]):
 
     def typical(self, about: ScoredRows, guess: Guess) -> object:
         mechanism = self._stages(about).value
+        if isinstance(mechanism, RankSums):
+            # Two models of most kinds place no row further apart than half of the others.
+            return RankSumDraw(mechanism, guess.counts[0], 0, mechanism.rows)
         if not isinstance(mechanism, ValueOrCounts):
             return self._typical(mechanism, guess)
         first = guess.counts[: mechanism.dimension]
@@ -505,13 +511,15 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
     measure: Annotated[
         str,
         OneOf((*RANKED, *PAIRED)),
-        "What the models are compared by; of errors, less is better.",
+        "The measure to compare by; for errors, lower is better.",
     ] = "auc"
     threshold: Annotated[
-        float, Number(), "For accuracy, recall and specificity: rows from here on are positive."
+        float,
+        Number(),
+        "For accuracy, recall and specificity: rows with at least this score are called positive.",
     ] = 0.5
     rival_threshold: Annotated[
-        float | None, Number(), "The other model's threshold, where it is another one."
+        float | None, Number(), "The other model's threshold, if it differs."
     ] = None
     example: ClassVar[Mapping[str, Any]] = {"score": "q"}
     replayed = (
@@ -558,10 +566,39 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
             WorstCase(name=measure, pairs=ends, fields={"measure": measure}) for measure in PAIRED
         )
         precise = WorstCase(name=AP, pairs=pairs, fields={"measure": AP}, why=SMALL_CLASSES)
-        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True), precise, *paired)
+        flipped = (
+            _two_models(
+                table_pair("an outcome changes", [*REST, (0, 1.0)], [*REST, (1, 1.0)], **LABELS)
+            ),
+            _two_models(
+                unit_pair(
+                    "outcomes of a person's two rows change",
+                    [(0, 1.0), (0, 1.0), *REST],
+                    [(1, 1.0), (1, 1.0), *REST],
+                    **LABELS,
+                )
+            ),
+        )
+        labels = (
+            WorstCase(
+                name=f"{measure}-labels",
+                pairs=flipped,
+                fields={"measure": measure},
+                note="only outcomes are secret: noise by how far the models are apart",
+            )
+            for measure in ("auc", "brier", "recall")
+        )
+        whole = WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True)
+        return (whole, precise, *paired, *labels)
 
     def _resolution(self, about: ScoredRows) -> str:
         return "grid" if about.remote else "exact"
+
+    def _statistic(self, about: ScoredRows) -> Statistic[Any]:
+        by_outcome = about.protection.only_labels and self.method == DEFAULT
+        if by_outcome and self.measure == "auc" and self._resolution(about) == "exact":
+            return RankDifferences()
+        return super()._statistic(about)
 
     def _rival_range(self, about: ScoredRows) -> tuple[float, float] | None:
         return about.rival_range(self.score)

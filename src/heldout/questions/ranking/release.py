@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
@@ -30,10 +30,11 @@ from heldout.kernel.door import Answers, Booked, Drawn, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.discrete_laplace import Look
-from heldout.kernel.ranking.mechanism import METHODS, RankingDraw, RankingMechanism
+from heldout.kernel.ranking.mechanism import METHODS, RankingMechanism, RankSums
 from heldout.kernel.ranking.statistic import (
     METRICS,
     InfluenceMoments,
+    RankDifferences,
     RankingMetric,
     ScoreTable,
     ranking_metric,
@@ -42,6 +43,7 @@ from heldout.kernel.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 from heldout.kernel.statistic import Statistic
 from heldout.questions.ranking.areas import (
     Belief,
+    Counted,
     Influence,
     Scatter,
     area_variance,
@@ -246,19 +248,19 @@ class RankingRelease(Release):
         stages, values = drawn.request.reading, drawn.values
         answers: dict[str, Any] = dict(values) if isinstance(values, Mapping) else {"value": values}
         first = answers["value"]
-        self._as_drawn: RankingDraw | ValueOrTable = first
-        self.draw: RankingDraw | None
+        self._as_drawn: Counted | ValueOrTable = first
+        self.draw: Counted | None
         """The value as drawn, with the law of its noise; None if counts by score were drawn."""
         if isinstance(first, ValueOrTable):
             self.draw, self._others = first.value, first.unchosen
             answers["value"] = first.value
         else:
-            assert isinstance(first, RankingDraw)
+            assert isinstance(first, Counted)
             self.draw = first
         self._stages, self._answers = stages, answers
 
     @property
-    def _draw(self) -> RankingDraw:
+    def _draw(self) -> Counted:
         assert self.draw is not None, "counts by score were drawn"
         return self.draw
 
@@ -363,7 +365,7 @@ class RankingRelease(Release):
         return two_sided_p_value(self._draw, null=value, known=self._given_shown)
 
     def _measure(self, name: str, value: float, ends: Any) -> Measure:
-        reach = None if self.is_counted else self._reach
+        reach = None if self.is_counted else cache(self._reach)
         return Measure.read(value, ends, name=name, terms=self.terms, share=float, reach=reach)
 
     def _reach(self, level: float) -> float:
@@ -594,9 +596,14 @@ class RankingStages:
         return (model == "rival" and self.rival_range) or self.score_range
 
     @cached_property
-    def value(self) -> RankingMechanism | ValueOrCounts:
+    def value(self) -> RankingMechanism | ValueOrCounts | RankSums:
         """The noise of the value, with what tables and moments leave of epsilon."""
         spent = self._whole_share * self.grown if self.worthwhile else Fraction(0)
+        if isinstance(self.statistic, RankDifferences):
+            assert self.rows is not None
+            return RankSums(
+                epsilon=self.epsilon * (1 - spent), protection=self.protection, rows=self.rows
+            )
         if self.counts is not None:
             return ValueOrCounts(
                 metric=self.metric,
@@ -732,7 +739,7 @@ class RankingStages:
         return Scatter(seen.ratios * apart / 4 / difference_variance(0.5, n, m), seen.weights)
 
 
-def counts_of(draw: RankingDraw | ValueOrTable) -> tuple[float, float]:
+def counts_of(draw: Counted | ValueOrTable) -> tuple[float, float]:
     """About how many negatives and positives there are, by the counts beside the value."""
     if isinstance(draw, ValueOrTable):
         if draw.value is not None:

@@ -150,7 +150,7 @@ class RegressionMetrics(Release):
     @cached_property
     def _absolute(self) -> MomentRatio:
         if self._plan.error_power == 2:
-            raise ArgumentError("mae must be among measures= when they are asked for.")
+            raise ArgumentError("mae was not asked for. Add it to measures= and ask again.")
         if self._plan.error_power == 1:
             return self._alone
         if self._plan.error_powers == 2:
@@ -160,7 +160,7 @@ class RegressionMetrics(Release):
     @cached_property
     def _squared(self) -> MomentRatio:
         if self._plan.error_power == 1:
-            raise ArgumentError("rmse must be among measures= when they are asked for.")
+            raise ArgumentError("rmse was not asked for. Add it to measures= and ask again.")
         if self._plan.error_power == 2:
             return self._alone
         if self._plan.error_powers == 2:
@@ -292,7 +292,7 @@ class RegressionMetrics(Release):
     def r_squared(self) -> Measure:
         """1 - (mean squared error) / (variance of the outcome), held to [-1, 1]."""
         if self.observed_bounds is None:
-            raise ArgumentError("r_squared must be asked for when the metrics are. Pass True.")
+            raise ArgumentError("R squared was not asked for. Ask again with r_squared=True.")
         mean, spread, reach = self._outcome
         unit = (self.residual_bound / reach) ** 2
         width = (self.observed_bounds[1] - self.observed_bounds[0]) / reach
@@ -347,7 +347,7 @@ class RegressionMetrics(Release):
         """The share of residuals beyond the bound."""
         if self._above is None:
             raise ArgumentError(
-                "clipped and quantiles must be among measures= when they are asked for."
+                "clipped and quantiles were not asked for. Add them to measures= and ask again."
             )
         counts, deviation = self._above.counts, self._above.bin_deviation
         outside = counts[0] + counts[-1]
@@ -377,7 +377,9 @@ class RegressionMetrics(Release):
         if not (isinstance(q, int | float) and 0 < q < 1):
             raise ArgumentError(f"q must lie between 0 and 1, got {shown(q)}. Try 0.5.")
         if self._above is None:
-            raise ArgumentError("quantiles must be among measures= when they are asked for.")
+            raise ArgumentError(
+                "quantiles were not asked for. Add them to measures= and ask again."
+            )
         edges = self._edges
         distance, deviation = self._below(q)
         rising = _rising(distance, deviation)

@@ -175,9 +175,11 @@ class ResidualPlot(_OfResiduals[PlotRelease, PlotsByGroup]):
     bounds: Annotated[
         Mapping[str, Any],
         Intervals(("predicted", "residual")),
-        "Bounds that are public, such as predicted=0,100 residual=20; they save the search.",
+        "Public bounds, such as predicted=0,100 residual=20; they save the price of a search.",
     ] = field(default_factory=dict)
-    grid: Annotated[Any, Grid(), "Cells of the residual and of the predicted value."] = None
+    grid: Annotated[
+        Any, Grid(), "The number of cells along the residual and along the predicted value."
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -283,13 +285,13 @@ class RegressionMetrics(_OfResiduals[MetricsRelease, MetricsByGroup]):
     bounds: Annotated[
         Mapping[str, Any],
         Intervals(("observed", "residual")),
-        "Bounds that are public, such as observed=0,100 residual=20; they save the search.",
+        "Public bounds, such as observed=0,100 residual=20; they save the price of a search.",
     ] = field(default_factory=dict)
     r_squared: Annotated[bool, Flag(), "Release R squared too, for a share of the price."] = True
     measures: Annotated[
         tuple[str, ...] | None,
         Choices(("mae", "rmse", "r_squared", "quantiles")),
-        "Share the price among these alone, such as rmse r_squared; left out, among all.",
+        "Divide the price among these measures only, such as rmse r_squared. Default: all.",
     ] = None
 
     def __post_init__(self) -> None:

@@ -191,7 +191,7 @@ class ResidualPlot(Release):
         are independent.
         """
         if not self.table.unbiased:
-            raise ArgumentError("This method joins cells: no p-value describes the error of that.")
+            raise ArgumentError("This method joins cells, and no p-value accounts for that.")
         return self.readings.p_values
 
     def coverage(self, half_width: float | tuple[float, float]) -> ByPrediction:

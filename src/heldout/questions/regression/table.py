@@ -103,7 +103,7 @@ class ResidualTable:
     outside: float
     """The noisy count of rows beyond the bounds."""
     rows: int
-    """How many rows there are: public, or noisy with the scale `rows_scale`."""
+    """The number of rows: public, or noisy with the scale `rows_scale`."""
     scale: Fraction | None
     """Independent discrete Laplace noise of this scale in each cell and in `outside`; None if the
     noise of cells hangs together (DAWA), and then see `deviation`."""
@@ -398,7 +398,9 @@ def _counted(
 def _points(predicted: Floats, residuals: Floats) -> tuple[Floats, Floats]:
     both = [np.asarray(values, dtype=np.float64).ravel() for values in (predicted, residuals)]
     if both[0].size != both[1].size:
-        raise ArgumentError("predicted and residuals must be equally long. Pass both for each row.")
+        raise ArgumentError(
+            "predicted and residuals must have the same length. Pass both for each row."
+        )
     if not all(np.isfinite(values).all() for values in both):
         raise ArgumentError("predicted and residuals must be finite. Drop what is not.")
     return both[0], both[1]

@@ -110,7 +110,7 @@ class Report(Question[Answer]):
         float | None, Number(), "Rows with at least this score are called positive."
     ] = None
     curves: Annotated[bool, Flag(), "Add curves, for about a quarter of the price."] = False
-    sections: Annotated[Sequence[str] | None, Sections(), "Buy only these."] = None
+    sections: Annotated[Sequence[str] | None, Sections(), "Buy only these sections."] = None
     scores: Annotated[
         str | None, OneOf(("exact", "grid")), "Rank exact scores, or cells of the public grid."
     ] = None
@@ -159,8 +159,8 @@ class Report(Question[Answer]):
         if not isinstance(description, ScoredRows):
             if self.threshold is not None or self.curves:
                 raise ArgumentError(
-                    "threshold and curves must be left out where there are classes. Ask "
-                    "session.versus(...) for one class."
+                    "With classes, leave threshold= and curves= out. Ask session.versus(...) "
+                    "for one class."
                 )
             return chosen
         given = description.middle if self.threshold is None else self.threshold

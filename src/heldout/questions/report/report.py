@@ -33,7 +33,7 @@ class Report(Exported):
 
     kind = "report"
     subject: ScoredRows | ClassifiedRows
-    """What was evaluated: the public facts of the rows."""
+    """The public facts of the rows that were evaluated."""
     epsilon: Fraction
     shares: Mapping[str, Fraction]
     releases: Mapping[str, Release]
@@ -306,7 +306,7 @@ REMARKS: Mapping[str, str] = {
     "interpolated-convex": "too high",
     "binormal": "right only for normal scores",
 }
-"""What Boyd (2014, chapter 4) found of each estimator of the area."""
+"""Findings of Boyd (2014, chapter 4) about each estimator of the area."""
 
 
 def precision_recall_page(

@@ -165,13 +165,13 @@ class Separability(Question[SeparabilityRelease]):
     privatized: Annotated[
         Mapping[str, Any],
         Columns(),
-        "The public copy, as columns of numbers and of texts; typed, it is a file, such as "
-        "copy.csv without=id,name codes=area.",
+        "The public copy, as columns of numbers and of texts; on the command line a file, "
+        "such as copy.csv without=id,name codes=area.",
     ]
     sees: Annotated[
         str,
         OneOf((BOTH, COLUMNS, PAIRS)),
-        "Look at single columns, at which columns go together, or with half of epsilon at each.",
+        "Look at single columns, at pairs of columns, or at both with half of epsilon each.",
     ] = BOTH
 
     @classmethod
