@@ -8,6 +8,7 @@ import json
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -21,6 +22,8 @@ __all__ = ["count_right", "read_inspect", "read_lm_eval"]
 Table = dict[str, list[str | None]]
 LONGEST: Final = 400
 """Digits of a number that are written out; no double has more before its point."""
+MOST_BYTES: Final = 2**30
+"""Of one sample, decompressed: a few bytes of a zip can stand for a machine's memory."""
 _SAMPLE: Final = re.compile(r"samples/.*_epoch_\d+(\.json|/sample\.json)", re.DOTALL)
 """A member of an .eval archive that holds a sample: whole, or the head of one in several parts."""
 _NOT_METRICS: Final = {
@@ -75,6 +78,11 @@ def _inspect_samples(place: Path) -> Iterator[Any]:
         if not names:
             raise UnreadableTable(f"{place.name} is not an Inspect log: it holds no samples.")
         for name in sorted(names):
+            if archive.getinfo(name).file_size > MOST_BYTES:
+                raise UnreadableTable(
+                    f"{place.name} holds a sample of more than {MOST_BYTES // 2**20} MB. Make a "
+                    ".json file of it: inspect log convert --to json."
+                )
             yield _load(place, lambda name=name: archive.read(name))
 
 
@@ -84,19 +92,26 @@ def _load(place: Path, read: Any) -> Any:
         content = json.loads(read(), parse_float=Decimal)
     except (ValueError, RecursionError):
         content = None
+    except (zipfile.BadZipFile, zlib.error, EOFError):  # whose words name the sample
+        raise UnreadableTable(f"{place.name} is damaged. Copy it again.") from None
     except NotImplementedError:  # a compression that this Python does not know
         raise UnreadableTable(
             f"{place.name} is compressed in a way that cannot be read here. Make a .json file of "
             "it: inspect log convert --to json."
         ) from None
+    except RuntimeError:
+        raise UnreadableTable(f"{place.name} is encrypted. Decrypt it first.") from None
     if not isinstance(content, dict):
         raise UnreadableTable(f"{place.name} must hold JSON objects.")
     return content
 
 
-def _inspect_row(sample: Mapping[str, Any]) -> dict[str, str | None]:
+def _inspect_row(sample: Any) -> dict[str, str | None]:
+    scores = (sample.get("scores") or {}) if isinstance(sample, Mapping) else None
+    if not isinstance(scores, Mapping):
+        raise UnreadableTable("A sample must be a JSON object, with its scores by scorer.")
     row = {"id": _cell(sample.get("id")), "epoch": _cell(sample.get("epoch", 1))}
-    for scorer, score in (sample.get("scores") or {}).items():
+    for scorer, score in scores.items():
         if scorer in row:
             raise UnreadableTable(f"A scorer must not be called {scorer!r}. Rename it in the log.")
         value = score.get("value") if isinstance(score, Mapping) else score
@@ -111,7 +126,7 @@ def read_lm_eval(path: str | os.PathLike[str], *, filter: str | None = None) -> 
     filters, name the one that counts: a document would be there several times.
     """
     place, rows, filters = Path(path), [], set()
-    with place.open(encoding="utf-8") as lines:
+    with place.open("rb") as lines:  # a line that is no UTF-8 is no JSON
         for line in lines:
             if not line.strip():
                 continue

@@ -1,10 +1,15 @@
 """One data set has one budget, however it is named, ordered, declared or stored."""
 
+import datetime
 import functools
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import heldout as ho
@@ -195,3 +200,37 @@ def test_naming_a_key_later_finds_the_budget_again_and_then_new_scores_find_it_t
         keyed = ho.Dataset(table, label="y", score="p", row_key="visit")
         with pytest.raises(BudgetExceeded):
             ho.Session(keyed, budget=budget, ledger=ledger).confusion(epsilon="0.001")
+
+
+MOMENTS = [datetime.datetime(2025, 11, 2, 5, 30 * half, tzinfo=datetime.UTC) for half in (0, 1)]
+MOMENTS += [moment + datetime.timedelta(hours=hour) for hour in (1, 2) for moment in MOMENTS]
+
+
+def test_a_moment_is_the_same_key_with_and_without_its_zone() -> None:
+    """Engines print +00, or the time in the zone of the session, or no zone at all."""
+    aware = pa.array(MOMENTS, pa.timestamp("us", "America/New_York"))
+    naive = [moment.replace(tzinfo=None) for moment in MOMENTS]
+    texts = [f"{moment:%Y-%m-%d %H:%M:%S}" for moment in MOMENTS]
+    for key in ("row_key", "unit"):
+        seen = {fingerprint(TABLE | {"t": each}, **{key: "t"}) for each in (aware, naive, texts)}
+        assert len(seen) == 1
+
+
+def test_the_zone_of_the_machine_gives_no_second_budget(tmp_path: Any) -> None:
+    """A column of moments, of whatever use, was printed in the machine's own zone."""
+    pq.write_table(pa.table(TABLE | {"seen": MOMENTS}), tmp_path / "rows.parquet")
+    program = (
+        "import sys, heldout as ho\n"
+        "rows = ho.Dataset(sys.argv[1], label='y', score='p', row_key='seen')\n"
+        "print(*(each.hex() for each in rows._fingerprints))"
+    )
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / "rows.parquet")],
+            env=os.environ | {"TZ": zone},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for zone in ("UTC", "America/New_York")
+    }
+    assert len(seen) == 1

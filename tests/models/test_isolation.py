@@ -1,9 +1,13 @@
 """Whatever the child does, the job ends in time, with default scores, and says nothing of rows."""
 
+import ctypes
 import errno
+import gc
 import importlib
+import os
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +16,7 @@ import pytest
 from heldout.errors import UnusableModel
 from heldout.models import isolate, sandbox
 from heldout.models.isolate import Lost, Scorer, looked_at
-from heldout.models.keeper import Field, Task
+from heldout.models.keeper import Field, Task, keep
 
 attacks: Any = importlib.import_module("attacks")
 hostile: Any = importlib.import_module("hostile_keepers")
@@ -127,3 +131,38 @@ def test_what_the_runtime_does_not_write_holds_nothing_of_an_earlier_row() -> No
     assert (found[::2] > 0.6).all(), "scores that an earlier row leaves behind"
     assert (found[1::2, 0] == found[1, 0]).all()
     assert found[1::2, 1].tolist() == [0.0] * 4, "memory that was zeroed"
+
+
+def test_rows_lie_in_no_file_and_in_no_memory_of_another_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A shared array is a file in /dev/shm; in a container, where that is small, one on disk."""
+
+    def refuse(*_: object, **named: object) -> None:
+        raise AssertionError(f"rows would lie in a file: {named}")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    opened = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(2):
+        assert np.array_equal(scored(keep, seconds=60), ROWS)
+    gc.collect()
+    assert len(list(Path("/proc/self/fd").iterdir())) <= opened + 1  # what watches over resources
+    first, second = isolate.in_memory(ctypes.c_char * 8), isolate.in_memory(ctypes.c_char * 8)
+    assert first._wrapper._state[0][0] is not second._wrapper._state[0][0]
+    assert bytes(second) == bytes(8)
+
+
+def test_a_process_that_meets_a_model_never_had_the_secrets_of_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a process was started with stays in its memory, whatever it deletes."""
+    monkeypatch.setenv("HELDOUT_SERVER_ROWS_KEY", "the key of the rows")
+    monkeypatch.setenv("CLINIC", "postgresql://reader:password@rows/clinic")
+    with isolate.started(keep, TASK, None) as (process, _, _):
+        given = Path(f"/proc/{process.pid}/environ").read_text()
+    assert "GLIBC_TUNABLES" in given
+    assert "HOME=/\0" in given
+    hidden = [name for name in os.environ if not name.startswith((*isolate._OF_PYTHON, "HOME"))]
+    assert {"CLINIC", "HELDOUT_SERVER_ROWS_KEY"} <= set(hidden)
+    assert not set(hidden) & {variable.partition("=")[0] for variable in given.split("\0")}
+    assert "password" not in given

@@ -195,3 +195,37 @@ def test_a_log_holds_a_sample_once_however_it_is_stored(tmp_path: Path) -> None:
         "epoch": ["1", "1"],
         "match": ["C", "I"],
     }
+
+
+def test_a_damaged_log_is_refused_without_a_word_of_a_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The words of a zip's own errors name the member, which is the sample's id."""
+    sample = json.dumps({"id": "secret", "scores": {"match": {"value": "C"}}})
+    packed = tmp_path / "packed.eval"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("samples/secret_epoch_1.json", sample)
+    content = packed.read_bytes()
+    start = content.index(b".json") + len(b".json")
+    damaged = content[: start + 4] + bytes([content[start + 4] ^ 255]) + content[start + 5 :]
+    encrypted = bytearray(content)
+    for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        encrypted[content.index(header) + flags] |= 1
+    lines = b'{"doc_id": 1, "acc": 1}\n{"doc_id": 2, "secret": "\xff\xfe"}\n'
+    for name, wrong in {
+        "damaged.eval": damaged,
+        "encrypted.eval": bytes(encrypted),
+        "texts.json": b'{"samples": ["secret"]}',
+        "lists.json": b'{"samples": [{"id": 1, "scores": ["secret"]}]}',
+        "lines.jsonl": lines,
+    }.items():
+        place = tmp_path / name
+        place.write_bytes(wrong)
+        read = judged.read_lm_eval if name == "lines.jsonl" else judged.read_inspect
+        with pytest.raises(UnreadableTable) as refused:
+            read(place)
+        assert "secret" not in str(refused.value)
+        assert refused.value.__cause__ is None
+    monkeypatch.setattr(judged, "MOST_BYTES", 8)
+    with pytest.raises(UnreadableTable, match="holds a sample of more than"):
+        judged.read_inspect(packed)

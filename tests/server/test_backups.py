@@ -13,7 +13,7 @@ from tests.server.conftest import LINEAR, ON_POSTGRES, Site, write_rows
 
 from heldout.cli import main
 from heldout.errors import ArgumentError, LedgerError, LedgerTampered
-from heldout.server import accounts, backups, storage
+from heldout.server import accounts, backups, sources, storage
 from heldout.server.app import make_app
 from heldout.server.run import prepare
 from heldout.server.service import Service, Settings
@@ -217,6 +217,21 @@ def test_a_server_is_not_restored_over_another(site: Site, tmp_path: Path) -> No
     backups.make_backup(site.service, tmp_path / "backup")
     with pytest.raises(ArgumentError, match="There is a server"):
         backups.restore(backups.Backup.at(tmp_path / "backup"), site.service, accept_ledger=True)
+
+
+def test_rows_that_a_worker_has_not_read_yet_are_in_no_copy(site: Site, tmp_path: Path) -> None:
+    """They lie in the clear until then, and are removed; a copy would keep them."""
+    settings = site.service.settings
+    waiting = sources.arrived("1", ".csv", settings)
+    taken = settings.private / "upload-2.parquet"
+    for file in (waiting, taken):
+        file.write_text("id,y\nsecret,1\n")
+    assert sources.uploaded("2", settings) == taken
+    backups.make_backup(site.service, tmp_path / "copy")
+    kept = [file.name for file in (tmp_path / "copy").rglob("*")]
+    assert "signing.key" in kept
+    assert waiting.name not in kept
+    assert taken.name not in kept
 
 
 def test_nobody_else_may_read_a_copy(site: Site, tmp_path: Path) -> None:

@@ -303,3 +303,42 @@ def test_an_administrator_who_lost_it_all_has_a_command_on_the_machine(
     assert accounts.sign_in_by_link(site.service, link)
     lines = site.client("olga").get("/api/v1/audit?action=reset+second+factor").json()
     assert "server's machine" in lines[0]["subject"]
+
+
+def test_of_codes_typed_at_once_each_counts(
+    site: Site, enrol: Enrol, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A try counts before its code is looked at: else all that wait at once are one try."""
+    enrol()
+    looked = 0
+    real = factors.use
+
+    def use(*given: Any) -> bool:
+        nonlocal looked
+        looked += 1
+        if looked < 20:  # the next one comes while this one is looked at
+            with pytest.raises((Forbidden, TooMany)):
+                sign_in(site, "000000", address=f"address {looked}")
+        return real(*given)
+
+    monkeypatch.setattr(factors, "use", use)
+    monkeypatch.setattr(storage.Store, "write", storage.Store.read)
+    with pytest.raises((Forbidden, TooMany)):
+        sign_in(site, "000000", address="first")
+    assert looked <= accounts.FREE_FAILURES
+
+
+def test_what_a_password_alone_opened_ends_when_the_second_factor_counts(
+    site: Site, clock: Clock
+) -> None:
+    who = person(site, "ana", "analyst")
+    session = accounts.change_password(site.service, who, PASSWORD)
+    who = accounts.of_token(site.service, session, kind="browser")
+    assert who is not None
+    token = accounts.make_token(site.service, who, label="intruder's")["token"]
+    link = accounts.new_link(site.service, "ana")
+    app = pyotp.TOTP(accounts.offer_factor(site.service, who, password=PASSWORD).secret)
+    accounts.confirm_factor(site.service, who, app.at(clock.time))
+    assert accounts.of_token(site.service, token, kind="api") is None
+    assert accounts.of_token(site.service, link, kind="link") is None
+    assert accounts.of_token(site.service, session, kind="browser") is not None

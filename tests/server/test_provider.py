@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pyotp
 import pytest
 from fastapi.testclient import TestClient
 from tests.server.conftest import Site
@@ -13,7 +14,8 @@ from tests.server.loopback_provider import CLIENT, SECRET, LoopbackProvider
 
 from heldout.errors import ArgumentError
 from heldout.server import accounts, storage
-from heldout.server.provider import Provider
+from heldout.server import provider as provider_module
+from heldout.server.provider import Provider, ProviderAway
 from heldout.server.settings import Settings
 
 PASSWORD = "correct horse battery"
@@ -285,8 +287,13 @@ def token_in(page: Any) -> str:
     return found[1]
 
 
+def ask_to_connect(browser: TestClient, **typed: str) -> Any:
+    data = {"form_token": token_in(browser.get("/account")), "current": PASSWORD}
+    return browser.post("/oidc/connect", data=data | typed)
+
+
 def connect(browser: TestClient, provider: LoopbackProvider) -> Any:
-    page = browser.post("/oidc/connect", data={"form_token": token_in(browser.get("/account"))})
+    page = ask_to_connect(browser)
     link = re.search(r'class="button main" href="([^"]+)"', page.text)
     assert link is not None, page.text
     query = parse_qs(urlsplit(link[1].replace("&amp;", "&")).query)
@@ -322,6 +329,69 @@ def test_somebody_who_is_here_connects_and_comes_by_no_other_way(make: Make, pro
     assert site.client("ana").delete("/api/v1/people/bert/provider").status_code in (401, 403)
 
 
+def test_an_open_session_alone_connects_nobody(make: Make, provider: Any) -> None:
+    """Connecting takes password and second factor away: so it takes both."""
+    site = make()
+    browser = with_password(site, "ana")
+    for wrong in ("", "not the password of ana"):
+        refused = ask_to_connect(browser, current=wrong)
+        assert refused.status_code == 403
+        assert "password is wrong" in refused.text
+    secret = browser.cookies["heldout"]
+    who = accounts.of_token(site.service, secret, kind="browser")
+    assert who is not None
+    app = pyotp.TOTP(accounts.offer_factor(site.service, who, password=PASSWORD).secret)
+    codes = accounts.confirm_factor(site.service, who, app.now())
+    for wrong in ("", app.now()):  # that one was used to confirm
+        refused = ask_to_connect(browser, code=wrong)
+        assert refused.status_code == 403
+        assert "code is wrong" in refused.text
+    assert "Continue to" in ask_to_connect(browser, code=codes[0]).text
+    assert ask_to_connect(browser, code=codes[0]).status_code == 403
+
+
+def test_no_link_goes_around_the_provider(make: Make, provider: Any) -> None:
+    """Their second factor is the provider's, and a role that ended there has ended here."""
+    site = make(second_factor=("analyst",))
+    assert sign_in(site, provider).status_code == 200
+    adam = site.client("adam")
+    assert adam.post("/api/v1/people/eva/link").status_code == 409
+    assert adam.delete("/api/v1/people/eva/provider").status_code == 204
+    assert adam.post("/api/v1/people/eva/link").status_code == 201
+
+
+def test_nobody_takes_a_name_that_differs_in_capitals_alone(make: Make, provider: Any) -> None:
+    site = make()
+    provider.claims["preferred_username"] = "ANA"
+    answer = sign_in(site, provider)
+    assert answer.status_code == 409
+    assert "ana" in answer.text
+    again = site.client("adam").post("/api/v1/people", json={"name": "Bert", "role": "analyst"})
+    assert again.status_code == 409
+
+
+def test_a_provider_that_does_not_answer_holds_up_one_request_alone(
+    make: Make, provider: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Strangers could have all threads of the web wait for it, each after the other."""
+    asked: list[str] = []
+
+    def silence(address: str) -> Any:
+        asked.append(address)
+        raise ProviderAway("It does not answer.")
+
+    monkeypatch.setattr(provider_module, "_fetched", silence)
+    site = make()
+    answers = [site.client().get("/oidc/start", follow_redirects=False) for _ in range(5)]
+    assert [answer.status_code for answer in answers] == [502] * 5
+    assert len(asked) == 1
+    known = provider_module.provider_of(site.service)
+    assert known is not None
+    monkeypatch.setattr(provider_module, "TURN", 0.01)
+    with known._lock:  # somebody else waits for it
+        assert site.client().get("/oidc/start", follow_redirects=False).status_code == 502
+
+
 def test_connecting_gives_nobody_another_role(make: Make, provider: Any) -> None:
     site = make()
     browser = with_password(site, "ana")
@@ -334,7 +404,7 @@ def test_connecting_gives_nobody_another_role(make: Make, provider: Any) -> None
 def test_a_session_that_ended_connects_nobody(make: Make, provider: Any) -> None:
     site = make()
     browser = with_password(site, "ana")
-    page = browser.post("/oidc/connect", data={"form_token": token_in(browser.get("/account"))})
+    page = ask_to_connect(browser)
     link = re.search(r'class="button main" href="([^"]+)"', page.text)
     assert link is not None
     accounts.disable(site.service, "ana")

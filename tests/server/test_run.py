@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -112,6 +113,9 @@ def test_the_demo_serves_and_stops_when_told(tmp_path: Path) -> None:
         assert _get(f"{address}/api/v1/datasets")[0] == 401
         workers = _children(process.pid)
         assert workers
+        for each in (process.pid, *workers):  # a crash writes down no rows, and no keys
+            limits = Path(f"/proc/{each}/limits").read_text(encoding="ascii")
+            assert re.search(r"Max core file size +0 +0 ", limits)
     finally:
         process.send_signal(signal.SIGTERM)
     printed, logged = process.communicate(timeout=300)

@@ -529,3 +529,16 @@ def test_a_table_of_spark_may_be_named(tmp_path: Path, name: str) -> None:
 def test_a_file_is_no_table_of_spark(tmp_path: Path, name: str) -> None:
     with pytest.raises(ArgumentError, match="spark must be the name of a table"):
         checked_source({"spark": name}, Settings(folder=tmp_path))
+
+
+SOURCE = Path(__file__).parents[2] / "src" / "heldout"
+
+
+def test_rows_are_opened_by_connections_that_spill_nothing_and_keep_one_time_zone() -> None:
+    """`new_connection` sets both; a connection of DuckDB's own writes rows to disk in the clear."""
+    ours = {
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*.py")
+        if "duckdb.connect(" in path.read_text("utf-8")
+    }
+    assert ours == {"data/duckdb.py", "cli/pr.py"}  # the second reads tables that are public

@@ -203,6 +203,8 @@ def new_connection() -> "duckdb.DuckDBPyConnection":
     import duckdb
 
     connection = duckdb.connect(":memory:", config=SETTINGS)
+    # A moment is printed, and a text read as one, in the same way on every machine.
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
     # Cursors take this over. An interactive session would have a bar drawn over it; a notebook
     # without ipywidgets has none, and DuckDB refuses to turn it off there.
     with contextlib.suppress(duckdb.InvalidInputException):

@@ -26,6 +26,7 @@ EXACT_BITS = {"FLOAT": 24, "REAL": 24, "DOUBLE": 53}
 """Of a type's whole numbers: from 2^53 on several are one double, as 2^53 + 1 is 2^53."""
 BINARY_TYPES = set(EXACT_BITS)
 NUMERIC_TYPES = INTEGER_TYPES | BINARY_TYPES | {"DECIMAL"}
+MOMENTS = {"TIMESTAMP WITH TIME ZONE"}
 KINDS = {"number", "text", "boolean", "time", "key", "other"}
 """Name of a column's values in a description."""
 
@@ -240,10 +241,14 @@ def canonical(name: str, column_type: str) -> str:
     it is. Nothing of the type enters but how its values are read, so a type that other rows chose
     changes no cell's text.
 
+    A moment, which engines print each in their own way, is its time of day in UTC.
+
     >>> canonical("id", "VARCHAR")
     'CAST(held."id" AS VARCHAR)'
     """
     cell = as_text(name)
+    if column_type in MOMENTS:
+        return f"CAST(CAST({column(name)} AS TIMESTAMP) AS VARCHAR)"
     if column_type in BINARY_TYPES:
         return _of_double(f"CAST({column(name)} AS DOUBLE)")
     return _trimmed(cell) if column_type.startswith("DECIMAL") else cell
@@ -304,12 +309,12 @@ def key_number(name: str, column_type: str) -> str:
 
 
 def key_number_before(name: str, column_type: str) -> str | None:
-    """Return what `key_number` was when a scale counted; None where it is the same.
+    """Return what `key_number` was when a scale counted, or a zone; None where it is the same.
 
     By it rows find an account that a ledger opened then.
     """
     scaled = column_type.startswith("DECIMAL") and not column_type.endswith(",0)")
-    if not scaled and column_type not in BINARY_TYPES | {"VARCHAR"}:
+    if not scaled and column_type not in BINARY_TYPES | MOMENTS | {"VARCHAR"}:
         return None
     cell = as_text(name)
     return (

@@ -7,9 +7,11 @@ then is lost as a whole: no row's score depends on how long another row took.
 import ctypes
 import json
 import os
+import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +39,8 @@ LOOK = 0.25  # seconds between two looks at a worker that says nothing
 TRIES = 3  # at starting a keeper
 MOST_ANSWER = 2**20
 _TUNABLES = "GLIBC_TUNABLES"
+_OF_PYTHON = ("PYTHON", "LD_", "DYLD_", "LC_", "LANG", "PATH", "TZ")
+"""How variables begin that an interpreter is found and started by."""
 _STARTING = threading.Lock()
 
 
@@ -123,22 +127,33 @@ def _let_read(process: Any, requests: Any, answers: Any, *, sandboxed: bool) -> 
 
 @contextmanager
 def _clean_memory() -> Iterator[None]:
-    """Zero memory each time it is taken, in what is started now (glibc's, on Linux).
+    """Start processes that know no secret of ours, and take memory that is zeroed (by glibc).
 
-    A hole in the runtime that reads memory before it writes it would see what an earlier row left.
+    The environment holds passwords and keys, and stays in a process's memory whatever that process
+    deletes. A hole in the runtime that reads memory before it writes it would see what an earlier
+    row left.
     """
+    from multiprocessing import util
+
     with _STARTING:
-        before = {name: os.environ.get(name) for name in (_TUNABLES, "HOME")}
-        os.environ[_TUNABLES] = "glibc.malloc.perturb=255:glibc.malloc.tcache_count=0"
-        os.environ.setdefault("HOME", "/")  # where it is unset, Python asks a socket for it
+        usual = util.spawnv_passfds
+        util.spawnv_passfds = _spawn  # type: ignore[assignment]
         try:
             yield
         finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+            util.spawnv_passfds = usual
+
+
+def _spawn(path: bytes, arguments: Sequence[Any], descriptors: Sequence[int]) -> int:
+    """Start a program with these descriptors, and with what Python needs of the environment."""
+    known = {name: value for name, value in os.environ.items() if name.startswith(_OF_PYTHON)}
+    known["HOME"] = "/"  # where it is unset, Python asks a socket for it
+    known[_TUNABLES] = "glibc.malloc.perturb=255:glibc.malloc.tcache_count=0"
+    child = subprocess.Popen(
+        arguments, executable=path, env=known, pass_fds=tuple(descriptors), restore_signals=False
+    )
+    child.returncode = 0  # whoever asked for it waits for it
+    return child.pid
 
 
 def heard(answers: Any, seconds: float) -> bytes | None:
@@ -150,6 +165,28 @@ def heard(answers: Any, seconds: float) -> bytes | None:
     return None
 
 
+def in_memory(kind: Any) -> Any:
+    """Return zeros that a process which is started can share, in memory of their own.
+
+    An array of `multiprocessing` lies in a file in /dev/shm: where that is small, as in containers,
+    in one on disk, in the clear. And it shares its file with arrays of earlier jobs, all of which
+    the process would see.
+    """
+    from multiprocessing import heap
+    from multiprocessing.sharedctypes import rebuild_ctype  # type: ignore[attr-defined]
+
+    if not hasattr(os, "memfd_create"):
+        return workers.context().RawArray(kind._type_, kind._length_)
+    size = ctypes.sizeof(kind)
+    file = os.memfd_create("heldout")
+    os.ftruncate(file, size)
+    arena: Any = heap.Arena(size, file)
+    weakref.finalize(arena, os.close, file)
+    block: Any = heap.BufferWrapper.__new__(heap.BufferWrapper)
+    block._state = ((arena, 0, size), size)
+    return rebuild_ctype(kind, block, None)
+
+
 class Scorer:
     """Scores blocks of rows; what cannot be scored stays NaN, and nothing says why.
 
@@ -159,12 +196,11 @@ class Scorer:
 
     def __init__(self, task: Task, *, until: float, main: Callable[..., None] = keep) -> None:
         self._task, self._until = task, until
-        context = workers.context()
         size = sum(task.rows * field.stride for field in task.fields)
         self._shared = Shared(
-            rows=context.RawArray(ctypes.c_char, max(size, 1)),
-            scores=context.RawArray(ctypes.c_double, task.rows * task.width),
-            state=context.RawArray(ctypes.c_int64, 2),
+            rows=in_memory(ctypes.c_char * max(size, 1)),
+            scores=in_memory(ctypes.c_double * (task.rows * task.width)),
+            state=in_memory(ctypes.c_int64 * 2),
         )
         self._closing = ExitStack()
         self._process, self._requests, self._answers = self._started(main)

@@ -86,8 +86,8 @@ def add_person(service: Service, *, name: str, role: str, by: Person | None = No
     if role not in ROLES:
         raise ArgumentError(f"role must be one of {', '.join(ROLES)}, got {shown(role)}.")
     with service.store.write() as connection:
-        if connection.execute(sa.select(people).where(people.c.name == name)).first():
-            raise Conflict(f"There is a person {shown(name)} already. Choose another name.")
+        if (other := _like(connection, name)) is not None:
+            raise Conflict(f"There is a person {shown(other)} already. Choose another name.")
         row = {"name": name, "role": role, "password": None, "created": now()}
         connection.execute(people.insert(), row)
         secret = _link(connection, name)
@@ -96,13 +96,28 @@ def add_person(service: Service, *, name: str, role: str, by: Person | None = No
     return secret
 
 
+def _like(connection: sa.Connection, name: str) -> str | None:
+    """Return who has this name, in capital letters or small ones: people would mix them up."""
+    known = connection.execute(sa.select(people.c.name)).scalars()
+    return next((other for other in known if other.casefold() == name.casefold()), None)
+
+
 def new_link(service: Service, name: str, *, by: Person | None = None) -> str:
-    """Return the secret of a link that signs a person in once; earlier links no longer do."""
+    """Return the secret of a link that signs a person in once; earlier links no longer do.
+
+    Whoever comes through the provider shows a second factor there, which a link would go around:
+    only a command on the server's machine makes one for them.
+    """
     _check_administrator(by)
     with service.store.write() as connection:
         person = connection.execute(sa.select(people).where(people.c.name == name)).first()
         if person is None or person.disabled is not None:
             raise Missing(f"There is no person {shown(name)}.")
+        if by is not None and person.subject is not None:
+            raise Conflict(
+                f"{shown(name)} signs in through the provider, and in no other way. Disconnect "
+                "them first."
+            )
         old = (tokens.c.person == name) & (tokens.c.kind == "link")
         connection.execute(_still_open(old).values(revoked=now()))
         secret = _link(connection, name)
@@ -229,17 +244,9 @@ def change_password(service: Service, person: Person, password: str, *, current:
             f"password must have {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters. A sentence "
             "will do."
         )
-    with service.store.read() as connection:
-        by_link = sa.select(tokens.c.id).where(
-            tokens.c.id == person.token, tokens.c.label == BY_LINK
-        )
-        known = sa.select(people.c.password, people.c.subject)
-        row = connection.execute(known.where(people.c.name == person.name)).one()
-        must_say = row.password is not None and connection.execute(by_link).first() is None
-    if row.subject is not None:
+    if is_connected(service, person.name):
         raise Forbidden("You sign in through your institution, and have no password here.")
-    if must_say:
-        _check_password(service, person, current)
+    _check_current(service, person, current)
     with service.hashing():
         hashed = _hasher().hash(password)
     with service.store.write() as connection:
@@ -253,11 +260,25 @@ def change_password(service: Service, person: Person, password: str, *, current:
     return secret
 
 
+def _check_current(service: Service, person: Person, password: str) -> None:
+    """Refuse whoever does not say the password they have, unless a link stands for it."""
+    with service.store.read() as connection:
+        mine = (tokens.c.id == person.token) & (tokens.c.label == BY_LINK)
+        by_link = connection.execute(sa.select(tokens.c.id).where(mine)).first() is not None
+        known = sa.select(people.c.password).where(people.c.name == person.name)
+        has_password = connection.execute(known).scalar() is not None
+    if has_password and not by_link:
+        _check_password(service, person, password)
+
+
 def _check_password(service: Service, person: Person, password: str) -> None:
     """Refuse a session whose user does not know the password of the person it belongs to."""
     # An open session that is not its owner's guesses on an account of its own.
-    if not _fits(service, person.name, password, f"session {person.token}"):
+    own = f"session {person.token}"
+    if not _fits(service, person.name, password, own):
         raise Forbidden("The current password is wrong.")
+    with service.store.write() as connection:
+        connection.execute(tries.delete().where(_tried(person.name, own)))
 
 
 def sign_in(
@@ -270,15 +291,12 @@ def sign_in(
     """
     fits = _fits(service, name, password, address)
     if fits:
-        _check_wait(service, name, CODES)
+        _count_code(service, name)
     with service.store.write() as connection:
         row = connection.execute(sa.select(people).where(people.c.name == name)).first()
         if fits and row is not None and _code_fits(service, connection, row, code):
-            where = tries.c.address.in_((address, CODES))
-            connection.execute(tries.delete().where(tries.c.name == digest_of(name), where))
+            connection.execute(tries.delete().where(_tried(name, address)))
             return _add_token(connection, name, **BROWSER)[1]
-    if fits:
-        _counted_try(service, name, CODES)
     raise Forbidden(WRONG)
 
 
@@ -286,7 +304,16 @@ def _code_fits(service: Service, connection: sa.Connection, row: sa.Row[Any], co
     """Return whether a person needs no code, or typed a right one, which is then used up."""
     if row.disabled is not None:
         return False
-    return not factors.has_factor(row) or factors.use(service, connection, row, code)
+    if factors.has_factor(row) and not factors.use(service, connection, row, code):
+        return False
+    connection.execute(tries.delete().where(_tried(row.name, CODES)))
+    return True
+
+
+def _count_code(service: Service, name: str) -> None:
+    """Count a try of a code before it is looked at: of many at once, each counts."""
+    if factors.codes_left(service, name) is not None:
+        _counted_try(service, name, CODES)
 
 
 def _fits(service: Service, name: str, password: str, address: str) -> bool:
@@ -305,13 +332,6 @@ def _fits(service: Service, name: str, password: str, address: str) -> bool:
 
 def _tried(name: str, address: str) -> sa.ColumnElement[bool]:
     return (tries.c.name == digest_of(name)) & (tries.c.address == address)
-
-
-def _check_wait(service: Service, name: str, address: str) -> None:
-    """Refuse a try that comes too soon after wrong ones."""
-    with service.store.read() as connection:
-        old = connection.execute(sa.select(tries).where(_tried(name, address))).first()
-    _may_try(old)
 
 
 def _may_try(old: sa.Row[Any] | None) -> None:
@@ -349,7 +369,7 @@ def sign_in_by_link(service: Service, secret: str, *, code: str = "") -> str:
     link = of_token(service, secret, kind="link")
     if link is None:
         raise Forbidden(gone)
-    _check_wait(service, link.name, CODES)
+    _count_code(service, link.name)
     with service.store.write() as connection:
         used = tokens.update().where(tokens.c.id == link.token, tokens.c.revoked.is_(None))
         row = connection.execute(sa.select(people).where(people.c.name == link.name)).one()
@@ -357,7 +377,6 @@ def sign_in_by_link(service: Service, secret: str, *, code: str = "") -> str:
             if connection.execute(used.values(revoked=now())).rowcount != 1:
                 raise Forbidden(gone)
             return _add_token(connection, link.name, **BROWSER | {"label": BY_LINK})[1]
-    _counted_try(service, link.name, CODES)
     raise Forbidden(factors.WRONG_CODE)
 
 
@@ -371,31 +390,29 @@ def offer_factor(service: Service, person: Person, *, password: str) -> factors.
 
 
 def confirm_factor(service: Service, person: Person, code: str) -> list[str]:
-    """Let the factor count, and end all other sessions; returns recovery codes."""
-    _check_wait(service, person.name, CODES)
-    try:
-        codes = factors.confirm(service, person.name, code)
-    except Forbidden:
-        _counted_try(service, person.name, CODES)
-        raise
-    others = (tokens.c.person == person.name) & (tokens.c.kind == "browser")
+    """Let the factor count, and end whatever was opened without it; returns recovery codes.
+
+    That is every other session, token and link of this person.
+    """
+    _counted_try(service, person.name, CODES)
+    codes = factors.confirm(service, person.name, code)
+    others = (tokens.c.person == person.name) & (tokens.c.id != person.token)
     with service.store.write() as connection:
-        ended = _still_open(others & (tokens.c.id != person.token))
-        connection.execute(ended.values(revoked=now()))
+        connection.execute(_still_open(others).values(revoked=now()))
+        connection.execute(tries.delete().where(_tried(person.name, CODES)))
     return codes
 
 
 def remove_factor(service: Service, person: Person, *, password: str, code: str) -> None:
     """Take one's own second factor away, with password and code."""
     _check_password(service, person, password)
-    _check_wait(service, person.name, CODES)
+    _count_code(service, person.name)
     with service.store.write() as connection:
         row = connection.execute(sa.select(people).where(people.c.name == person.name)).one()
-        fits = factors.has_factor(row) and factors.use(service, connection, row, code)
+        fits = factors.has_factor(row) and _code_fits(service, connection, row, code)
         if fits:
             factors.remove(connection, person.name)
     if not fits:
-        _counted_try(service, person.name, CODES)
         raise Forbidden(factors.WRONG_CODE)
     service.note(person.name, "remove second factor", person.name)
 
@@ -469,6 +486,20 @@ def sign_in_by_provider(service: Service, identity: Identity) -> str:
     return secret
 
 
+def check_owner(service: Service, person: Person, *, password: str, code: str) -> None:
+    """Refuse to connect an open session whose user knows neither password nor code.
+
+    Both go when a person is connected, and whoever comes through the provider then is that person.
+    """
+    _check_current(service, person, password)
+    _count_code(service, person.name)
+    with service.store.write() as connection:
+        row = connection.execute(sa.select(people).where(people.c.name == person.name)).one()
+        fits = _code_fits(service, connection, row, code)
+    if not fits:
+        raise Forbidden(factors.WRONG_CODE)
+
+
 def connect(service: Service, session: str, identity: Identity) -> str:
     """Let a person who is signed in come through the provider from now on, and in no other way.
 
@@ -525,9 +556,9 @@ def _claimed_role(identity: Identity) -> str | None:
 def _check_new_name(connection: sa.Connection, name: str) -> None:
     """Refuse a name from the provider that cannot be one, or is somebody else's."""
     checked_path_name("The name that your institution gives you", name)
-    if connection.execute(sa.select(people.c.name).where(people.c.name == name)).first():
+    if (other := _like(connection, name)) is not None:
         raise Conflict(
-            f"There is a person {shown(name)} here already, who is not connected with you. If it "
+            f"There is a person {shown(other)} here already, who is not connected with you. If it "
             "is you, sign in as before and connect yourself on the page of your account."
         )
 

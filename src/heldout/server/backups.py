@@ -36,6 +36,9 @@ TABLES, LEDGER = "server.sqlite", "ledger.sqlite"
 OWN: Final = ("web.key", "factor.key", "signing.pub")
 FOLDERS: Final = ("artifacts", "private")
 UNFINISHED: Final = (".partial", ".scored.parquet")
+UPLOADED: Final = {"artifacts": "rows-", "private": "upload-"}
+"""How files of rows begin that a custodian sent and a worker has not read. They are removed then,
+and would live on in a copy, in the clear."""
 PAGE: Final = 1000
 GONE: Final = "Its file was removed while the backup was made. Submit it again."
 
@@ -173,7 +176,8 @@ def _files(folder: Path) -> Iterator[str]:
     yield from (name for name in OWN if (folder / name).exists())
     for part in FOLDERS:
         for path in sorted((folder / part).iterdir()):
-            if path.is_file() and not path.name.endswith(UNFINISHED):
+            left_out = path.name.endswith(UNFINISHED) or path.name.startswith(UPLOADED[part])
+            if path.is_file() and not left_out:
                 yield f"{part}/{path.name}"
 
 

@@ -22,6 +22,8 @@ from heldout.server.storage import Json
 
 KIND: Final = "copy"
 MOST_CELLS: Final = 1_000_000
+MOST_BYTES: Final = 2**25
+"""Of the file: the web and the workers hold all of it in memory, as texts."""
 Cells = Mapping[str, Sequence[str]]
 
 
@@ -81,9 +83,13 @@ def left_out(copy: Any, about: Description) -> list[str]:
     return [name for name in (copy.found or {}).get("columns", ()) if name not in declared]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def read(file: Path) -> Cells:
     """Return the columns of a CSV file, by name; refuses what is none, with the line."""
+    if file.stat().st_size > MOST_BYTES:
+        raise ArgumentError(
+            f"A copy must have at most {MOST_BYTES // 2**20} MB. Send some of its rows or columns."
+        )
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             reader = csv.reader(lines)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from heldout.arguments import shown
+from heldout.data.duckdb import new_connection
 from heldout.errors import ArgumentError
 from heldout.server.datasets import Registered
 from heldout.server.storage import Json
@@ -127,10 +128,8 @@ def sent_scores(file: Path, ranges: Iterable[Range]) -> Json:
 
     By the file alone, which its sender knows; no row is near.
     """
-    import duckdb
-
     wanted = list(dict.fromkeys((USUAL, *ranges)))[:MOST_RANGES]
-    with duckdb.connect() as connection:
+    with new_connection() as connection:
         columns = [name for name in connection.read_parquet(str(file)).columns if name != "key"]
         listed = ", ".join(f'"{name}"' for name in columns)
         asked = ["count(*)", "min(score)", "max(score)"]

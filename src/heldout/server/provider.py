@@ -9,12 +9,13 @@ Who somebody is are the provider's address and its `sub`, which no user chooses.
 addresses never connect anybody with a person who is here already.
 """
 
+import contextlib
 import hmac
 import re
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -37,8 +38,14 @@ REMEMBERED: Final = 3600.0
 """Seconds for which the provider's addresses and keys are remembered."""
 AGAIN: Final = 30.0
 """Seconds before keys are asked for again because one is not known."""
+REST: Final = 10.0
+"""Seconds for which a provider that did not answer is not asked again: strangers could have every
+thread of the web wait for it."""
+TURN: Final = 2.0
+"""Seconds that one request waits while another asks."""
 MOST_BYTES: Final = 2**20
 FAILED: Final = "Signing in through your institution failed: {} Try again, or ask an administrator."
+SILENT: Final = FAILED.format("the provider does not answer.")
 LOCAL: Final = ("127.0.0.1", "localhost", "::1")
 
 
@@ -80,6 +87,7 @@ class Provider:
             raise ArgumentError("oidc_issuer needs oidc_client, this server's name there.")
         self.issuer, self._settings = issuer, settings
         self._lock = threading.Lock()
+        self._away = -REST
         self._known: tuple[float, Json] | None = None
         self._keys: tuple[float, Json] | None = None
 
@@ -117,7 +125,7 @@ class Provider:
         except OAuthError:
             raise _failed("the code was refused.") from None
         except (HTTPError, ValueError):
-            raise ProviderAway(FAILED.format("the provider does not answer.")) from None
+            raise ProviderAway(SILENT) from None
         if not isinstance(token, dict) or not isinstance(token.get("id_token"), str):
             raise _failed("there is no ID token.")
         return dict(token)
@@ -165,10 +173,10 @@ class Provider:
 
     def _place(self, name: str) -> str:
         """Return an address of the provider's, which its description names."""
-        with self._lock:
+        with self._turn():
             if self._known is None or time.monotonic() - self._known[0] > REMEMBERED:
                 where = f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
-                content = _fetched(where)
+                content = self._answer(where)
                 if content.get("issuer") != self.issuer:
                     raise ProviderAway(FAILED.format("the provider names itself differently."))
                 self._known = time.monotonic(), content
@@ -182,12 +190,32 @@ class Provider:
         from joserfc.jwk import KeySet
 
         place = self._place("jwks_uri")
-        with self._lock:
+        with self._turn():
             age = float("inf") if self._keys is None else time.monotonic() - self._keys[0]
             if self._keys is None or age > REMEMBERED or (again and age > AGAIN):
-                self._keys = time.monotonic(), _fetched(place)
+                self._keys = time.monotonic(), self._answer(place)
             content = self._keys[1]
         return KeySet.import_key_set(content)  # type: ignore[arg-type]
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait for another request that asks the provider, but not for long."""
+        if not self._lock.acquire(timeout=TURN):
+            raise ProviderAway(SILENT)
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _answer(self, address: str) -> Json:
+        """Return a document of the provider's, unless it did not answer a moment ago."""
+        if time.monotonic() - self._away < REST:
+            raise ProviderAway(SILENT)
+        try:
+            return _fetched(address)
+        except ProviderAway:
+            self._away = time.monotonic()
+            raise
 
     def _client(self) -> Any:
         from authlib.integrations.httpx_client import OAuth2Client
@@ -246,5 +274,5 @@ def _fetched(address: str) -> Json:
     except (httpx.HTTPError, ValueError):
         content = None
     if not isinstance(content, dict):
-        raise ProviderAway(FAILED.format("the provider does not answer."))
+        raise ProviderAway(SILENT)
     return content

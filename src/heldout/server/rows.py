@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from heldout.data import Dataset, PrivateTable, sql
+from heldout.data.duckdb import new_connection
 from heldout.data.measured import RegressionTable
 from heldout.data.table import People
 from heldout.data.validation import check_columns
@@ -114,11 +115,9 @@ def validate(registered: Registered, path: Path, *, vault: Vault) -> list[Privat
 
 
 def _with_no_score(registered: Registered, table: Any) -> PrivateTable:
-    import duckdb
-
     declared = registered.declaration
     number = declared.default_score
-    connection = duckdb.connect()
+    connection = new_connection()
     connection.register("copied", table)
     constant = f"CAST({number!r} AS DOUBLE)"
     scores = ", ".join(f"{constant} AS {sql.identifier(name)}" for name in declared.scores)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -65,6 +66,7 @@ def serve(
     _check_installed()
     import uvicorn
 
+    _write_no_core()
     values = chosen(folder, **given)
     if not prepare_only:  # before anything is made or promised
         _check_port(str(values.get("host", Settings.host)), values.get("port", Settings.port))
@@ -113,6 +115,7 @@ def work(folder: Path, *, database: str | None, rows: Path | None) -> None:
     _check_installed()
     from heldout.server.worker import run
 
+    _write_no_core()
     service = Service(Settings.read(folder, database=database, rows=rows))
     prepare(service)
     parent = os.environ.get(PARENT)
@@ -120,6 +123,11 @@ def work(folder: Path, *, database: str | None, rows: Path | None) -> None:
         run(service, alone=None if parent is None else lambda: os.getppid() != int(parent))
     finally:
         service.close()
+
+
+def _write_no_core() -> None:
+    """A process that crashes leaves no picture of its memory: a worker's has rows and their key."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _end(*_: object) -> None:

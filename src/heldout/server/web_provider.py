@@ -14,12 +14,13 @@ from heldout.server.provider import (
     Provider,
     provider_of,
 )
-from heldout.server.service import Forbidden, Missing, Service
+from heldout.server.service import Forbidden, Missing, Service, TooMany
 from heldout.server.site import Posted, forget, inside, keep, page, remembered
 
 pages = APIRouter(prefix="/oidc")
 api = APIRouter()
 FLOW = "flow"
+NOT_CONNECTED = "You are not connected"
 
 
 def _provider(service: Service) -> Provider:
@@ -40,7 +41,14 @@ def start(service: Serving, request: Request, next: str = "/") -> Response:
 
 @pages.post("/connect")
 def connect(service: Serving, request: Request, sent: Posted) -> Response:
-    """Set out to connect whoever is signed in with the provider."""
+    """Set out to connect whoever is signed in with the provider, and knows password and code."""
+    password, code = str(sent.form.get("current", "")), sent.text("code")
+    try:
+        accounts.check_owner(service, sent.person, password=password, code=code)
+    except (Forbidden, TooMany) as error:
+        return page(
+            request, "wrong.html", status=status_of(error), title=NOT_CONNECTED, words=str(error)
+        )
     address, flow = _provider(service).begin(then="/account", session=sent.person.token)
     # A form of ours may not lead to another host: a link does.
     title = service.settings.oidc_title
