@@ -13,13 +13,13 @@ from tests.chances import louder
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded
-from heldout.questions.curves.methods.heldout import (
+from heldout.kernel.curves.heldout import (
     EDGES_SHARE,
     FIRST_SHARE,
     HEAP_SHARE,
     PUBLIC_BINS,
 )
-from heldout.questions.curves.methods.registry import METHODS
+from heldout.kernel.curves.registry import METHODS
 
 RANDOM = np.random.default_rng(4)
 LABELS = (RANDOM.random(900) < 0.4).astype(int)

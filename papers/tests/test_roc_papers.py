@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.chances import louder
 
 from heldout.errors import ArgumentError
+from heldout.kernel.curves.published import DawaLi2014
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.published import DawaLi2014
 from heldout_papers import chen_2016_roc, registry, stoddard_2014_roc
 from heldout_papers.chen_2016_price import SERIES, PublicDawa, varied
 from heldout_papers.registry import Context

@@ -5,6 +5,7 @@ import json
 import pyarrow
 import pyarrow.csv
 import pytest
+from tests.chances import louder
 from tests.toy import KIND, toy_question
 
 from heldout import questions as q
@@ -145,3 +146,27 @@ def test_a_kind_of_another_package_is_asked_like_any_other(run, tables):
         assert json.loads(outcome.out)["parameters"]["threshold"] == 0.3
         wrong = run(*words, "--sort", "quiet")
         assert "--sort must be one of loud, silent, got 'quiet'." in wrong.err
+
+
+CLAIMS = {
+    "coefficient('b') > 0": ("a ~ b + c", "holds"),
+    "0.5 < coefficient('b') < 1.5": ("a ~ b + c", "holds"),
+    "significant('b')": ("a ~ b + c", "holds"),
+    "mean('a', c=1) < mean('a', c=0)": (None, "does not hold"),
+    "mean_absolute_error('a', 'b') < 0.3": (None, "holds"),
+}
+
+
+@pytest.mark.chance(louder(0, 6, 20))
+def test_each_kind_of_claim_is_asked_on_the_command_line(run, here):
+    b = [at * 7 % 100 / 200 for at in range(2000)]
+    c = [at % 2 for at in range(2000)]
+    a = [one + 0.2 * two + (at % 11) / 200 for at, (one, two) in enumerate(zip(b, c, strict=True))]
+    pyarrow.csv.write_csv(pyarrow.table({"a": a, "b": b, "c": c}), here / "claims.csv")
+    declared = ["--values", "a=0,1", "b=0,1", "c=0,1"]
+    for claim, (formula, verdict) in CLAIMS.items():
+        given = ["--claim", claim, *(() if formula is None else ("--formula", formula))]
+        words = ["ask", "claims.csv", "conclusion", *declared, *given, "--epsilon", "1000"]
+        told = run(*words, "--yes")
+        assert told.code == 0, told.err
+        assert f"{claim}: {verdict}" in told.out.replace("\n", " ")

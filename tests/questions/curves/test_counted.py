@@ -10,12 +10,12 @@ from tests.chances import louder
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Loss
 from heldout.kernel.accountant import charge, covers
+from heldout.kernel.curves.counted import COUNT_SHARE, CountedCurves
+from heldout.kernel.curves.heldout import PUBLIC_BINS, HeldoutCurves, TableWithArea
+from heldout.kernel.curves.registry import method
 from heldout.kernel.events import Event, price
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.counted import COUNT_SHARE, CountedCurves
-from heldout.questions.curves.methods.heldout import PUBLIC_BINS, HeldoutCurves, TableWithArea
-from heldout.questions.curves.methods.registry import method
 
 POINTS = 257
 PROTECTIONS = [

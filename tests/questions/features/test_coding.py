@@ -24,9 +24,9 @@ from heldout.kernel.noise.objective import (
     point_within,
     points_within,
 )
-from heldout.questions.features.coding import RESOLUTION, Coding
 from heldout.questions.features.plans import MARGIN, LogisticLoss, LogisticPlan, TrainingRows
 from heldout.questions.features.questions import Training
+from heldout.questions.features.statistics import RESOLUTION, Coding
 
 CODINGS = [
     Coding((3,), (0,), 1),
