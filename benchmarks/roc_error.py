@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.figure import Rows, judge
-from heldout.questions.curves.methods.registry import METHODS
+from heldout.kernel.curves.registry import METHODS
 from heldout_papers.roc_study import OURS, Job, run
 from heldout_papers.scored_sets import ScoredSet, adult, sms, twitter
 

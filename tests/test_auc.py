@@ -102,7 +102,7 @@ def test_the_charge_is_the_price_and_all_of_it_is_json(
     assert "<table" in release._repr_html_()
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 40, 6))
 @each_relation
 def test_with_a_huge_epsilon_it_is_what_scikit_learn_says(relation: dict[str, Any]) -> None:
     kept = np.ones(SIZE, dtype=bool)
@@ -119,7 +119,7 @@ def test_with_a_huge_epsilon_it_is_what_scikit_learn_says(relation: dict[str, An
     ):
         found = float(door.average_precision(epsilon=HUGE, ties=ties))
         precision = by_hand(LABELS[kept], COARSE[kept])
-        assert found == pytest.approx(precision, abs=max(slack, 3e-3))
+        assert found == pytest.approx(precision, abs=max(slack, 8e-3))
 
 
 @pytest.mark.chance(louder(0, 6, 20))
@@ -231,6 +231,8 @@ def test_the_noise_is_as_wide_as_a_small_class_needs() -> None:
     assert noise(300) < 0.02
 
 
+@pytest.mark.slow
+@pytest.mark.chance(4e-9, "43 of 60 intervals of 95 percent hold: a binomial tail")
 def test_noise_intervals_hold_where_the_noise_is_larger_than_the_range() -> None:
     labels = [1, 0] * 10
     scores = list(RANDOM.random(20))
@@ -363,7 +365,7 @@ def test_an_area_becomes_a_curve_with_a_band() -> None:
         release.binormal_roc(points=1)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 14, 10))
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_functions_shaped_as_in_scikit_learn(neighbours: str) -> None:
     area = ho.roc_auc_score(LABELS, GOOD, epsilon=HUGE, neighbours=neighbours)

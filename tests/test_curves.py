@@ -13,13 +13,13 @@ from tests.chances import louder
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded
-from heldout.questions.curves.methods.heldout import (
+from heldout.kernel.curves.heldout import (
     EDGES_SHARE,
     FIRST_SHARE,
     HEAP_SHARE,
     PUBLIC_BINS,
 )
-from heldout.questions.curves.methods.registry import METHODS
+from heldout.kernel.curves.registry import METHODS
 
 RANDOM = np.random.default_rng(4)
 LABELS = (RANDOM.random(900) < 0.4).astype(int)
@@ -124,10 +124,19 @@ AWKWARD = {
     "no negative": ([1] * 60, np.linspace(0, 1, 60)),
     "one positive": ([1] + [0] * 300, np.linspace(0, 1, 301)),
 }
+OFTEN = ("all scores equal", "one row", "no positive")
+"""The others with the slow tests."""
 
 
 @pytest.mark.chance(1e-7)
-@pytest.mark.parametrize("rows", AWKWARD.values(), ids=AWKWARD)
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(rows, marks=[pytest.mark.slow] * (name not in OFTEN))
+        for name, rows in AWKWARD.items()
+    ],
+    ids=AWKWARD,
+)
 @pytest.mark.filterwarnings("error")
 def test_awkward_rows_have_a_valid_curve_and_a_wide_band(rows: Any) -> None:
     labels, scores = (np.asarray(each) for each in rows)

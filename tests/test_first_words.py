@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import heldout as ho
-from heldout.errors import ArgumentError, BudgetExceeded
+from heldout.errors import ArgumentError, BudgetExceeded, UnknownLabel
 
 LABELS = np.array([0, 1] * 200)
 SCORES = np.linspace(0, 1, 400)
@@ -96,3 +96,28 @@ def test_one_candidate_too_many_says_how_many_were_declared() -> None:
     search(model, X[test], LABELS[test])
     with pytest.raises(BudgetExceeded, match="declared 1 candidates, and this is one more"):
         search(model, X[test], LABELS[test])
+
+
+@pytest.mark.parametrize("name", ["accuracy_score", "f1_score", "balanced_accuracy_score"])
+def test_a_metric_of_scikit_learn_that_is_a_reading_names_the_matrix_that_has_it(name: str) -> None:
+    with pytest.raises(
+        AttributeError, match=r"Use heldout\.confusion_matrix\(.*\)\.(\w+):"
+    ) as refused:
+        getattr(ho, name)
+    reading = str(refused.value).partition("epsilon=...).")[2].partition(":")[0]
+    matrix: Any = ho.confusion_matrix(LABELS, SCORES >= 0.5, epsilon=1)
+    assert 0 <= getattr(matrix, reading).value <= 1
+    with pytest.raises(AttributeError, match=r"no attribute 'no_such_score'$"):
+        _ = ho.no_such_score
+
+
+def test_classes_of_a_confusion_matrix_are_asked_for() -> None:
+    with pytest.raises(UnknownLabel, match="or all classes, if there are more than two"):
+        ho.confusion_matrix([0, 1, 0], [0, 1, 2], epsilon=1)
+
+
+def test_a_report_whose_first_number_noise_hides_says_so_in_a_sentence() -> None:
+    rows = ho.Dataset({"y": LABELS[:20], "p": SCORES[::20]}, label="y", score="p")
+    report = ho.Session(rows, budget=1).report(epsilon="1/10")
+    assert not report.headline.informative
+    assert "Noise hides the AUC: there is no information at this price." in report.html()

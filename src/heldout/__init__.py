@@ -129,9 +129,26 @@ def __getattr__(name: str) -> Any:
     elif name in _ROOMS:
         value = importlib.import_module(f"heldout.{name}")
     else:
-        raise AttributeError(f"module 'heldout' has no attribute {name!r}")
+        raise AttributeError(f"module 'heldout' has no attribute {name!r}{_instead_of(name)}")
     globals()[name] = value
     return value
+
+
+def _instead_of(name: str) -> str:
+    """Return what to use for a metric of scikit-learn that is read off a confusion matrix."""
+    from heldout.intervals.readings import contrasts, registered
+
+    ours = {title: metric.scikit_learn for title, metric in registered().items()}
+    ours |= {title: contrast.scikit_learn for title, contrast in contrasts().items()}
+    for title, theirs in ours.items():
+        known = theirs.partition("(")[0]
+        if name == known or (name, known) == ("f1_score", "fbeta_score"):
+            reading = title.lower().replace(" ", "_").replace("'", "")
+            return (
+                f". Use heldout.confusion_matrix(y_true, y_pred, epsilon=...).{reading}: one "
+                "matrix has every such metric, at no further price"
+            )
+    return ""
 
 
 _FIRST = (

@@ -7,7 +7,7 @@ _PLACES = {
     "Bins": "heldout.questions.features.estimators",
     "FeatureMatrix": "heldout.data.feature_matrix",
     "HashedText": "heldout.data.feature_matrix",
-    "PricedEstimator": "heldout.questions.features.outside",
+    "PricedEstimator": "heldout.questions.features.questions",
     "PrivateLogisticRegression": "heldout.questions.features.estimators",
     "PrivateNaiveBayes": "heldout.questions.features.estimators",
     "PrivatePipeline": "heldout.questions.features.estimators",
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         PrivatePipeline,
         select,
     )
-    from heldout.questions.features.outside import PricedEstimator
+    from heldout.questions.features.questions import PricedEstimator
     from heldout.questions.features.selection import Selection
 
 

@@ -290,7 +290,10 @@ def _called(predicted: Array, values: dict[str, Any]) -> Array:
             return np.asarray(yes, dtype=float)
     except Exception:
         pass  # raised outside: cells that cannot be compared are no labels, and are not quoted
-    raise UnknownLabel("y_pred must hold the two labels alone. Say which by labels=.")
+    raise UnknownLabel(
+        "y_pred must hold the two labels and no other. Pass labels=, the negative label and the "
+        "positive one; or all classes, if there are more than two."
+    )
 
 
 def brier_score_loss(

@@ -17,17 +17,17 @@ from heldout.audit.replay import DOORS, Connections, compare_with, record, repla
 from heldout.audit.replay_page import Cell, Replay, read_page, source_digest
 from heldout.audit.tables import ENTRANCES, draw_neighbours, pairs_needed
 from heldout.errors import ArgumentError, PrivacyError
+from heldout.kernel.curves.thresholds import Rows, SmoothMedian
 from heldout.kernel.door import Request
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import DiscreteLaplace, source
-from heldout.kernel.noise.parts import SummedParts
+from heldout.kernel.noise.disjoint import SummedParts
 from heldout.kernel.noise.selection import NoisyTopK, PermuteAndFlip, SparseVector
 from heldout.kernel.noise.tables.dawa import Dawa, scaled_costs
 from heldout.kernel.ranking.ladder import PiecewiseLaplace
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
 from heldout.kernel.statistic import compute
 from heldout.questions.counts import ThresholdCounts
-from heldout.questions.curves.methods.thresholds import Rows, SmoothMedian
 from heldout.questions.worst_cases import MADE_UP, Column
 
 FIRST = {"y": [1, 0, 1, 0, 1, 0, 0, 1], "p": [0.9, 0.2, 0.6, 0.4, 0.7, 0.5, 0.1, 0.3]}

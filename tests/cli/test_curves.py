@@ -84,7 +84,7 @@ def test_curves_of_groups_are_printed_with_gaps_and_written_as_a_page(run):
     assert ".html with --by" in refused.err
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_it_writes_a_page_with_three_curves(run):
     assert run(*ASK, "--out", "curves.html").code == 0
     page = Path("curves.html").read_text(encoding="utf-8")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from tests.chances import error_quantile
 
-from heldout.intervals.confusion import Look
 from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise.discrete_laplace import Look
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.ranking.ladder import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism

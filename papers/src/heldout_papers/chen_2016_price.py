@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from heldout.kernel.curves.published import DawaLi2014, TableMethod
+from heldout.kernel.curves.registry import method
+from heldout.kernel.curves.thresholds import MediansAsPrinted
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.tables.counts import BinCounts, Tree
 from heldout.kernel.noise.tables.dawa import cheapest_partition, scaled_costs
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.published import DawaLi2014, TableMethod
-from heldout.questions.curves.methods.registry import method
-from heldout.questions.curves.methods.thresholds import MediansAsPrinted
 from heldout_papers.registry import Claim, Context, Reproduction, table
 from heldout_papers.roc_pictures import text_sets
 from heldout_papers.roc_study import POINTS, PUBLIC_CODE, SMOOTH, drawer, read, true_curves

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heldout.intervals.readings import cumulative_counts, precision_recall, roc
+from heldout.kernel.curves.registry import METHODS, method
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.tables.table import NoisyTable, independent_noise
+from heldout.kernel.noise.tables.counts import NoisyTable, independent_noise
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.registry import METHODS, method
 from heldout_papers.distance import area_between
 from heldout_papers.scored_sets import ScoredSet
 

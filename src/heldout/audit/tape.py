@@ -20,18 +20,18 @@ from unittest.mock import patch
 import numpy as np
 import numpy.typing as npt
 
+from heldout.kernel.curves.thresholds import SmoothMedian
 from heldout.kernel.noise import selection, source
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
+from heldout.kernel.noise.disjoint import SummedParts
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.noise.objective import ObjectivePerturbation
-from heldout.kernel.noise.parts import SummedParts
 from heldout.kernel.noise.selection import AboveBar, NoisyTopK, PermuteAndFlip, SparseVector
 from heldout.kernel.noise.tables.dawa import Dawa, scaled_costs
 from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.ranking import mechanism as ranking
 from heldout.kernel.ranking.ladder import PiecewiseLaplace, ScaledNoise
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.thresholds import SmoothMedian
 
 
 class PathsPart(BaseException):

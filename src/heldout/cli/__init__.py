@@ -72,7 +72,7 @@ def make_app(*, listing: bool = True) -> "App":
     """Make the application; `listing` shows a line for each command instead of its own help."""
     from cyclopts import App, Parameter
 
-    from heldout.cli.help import ShortHelp
+    from heldout.cli.output import ShortHelp
 
     app = App(
         name="heldout",
@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> None:
-    from heldout.cli.help import ALL, SHOWS_ALL
+    from heldout.cli.output import ALL, SHOWS_ALL
 
     SHOWS_ALL.set(ALL in words)
     words = ["--help" if word == ALL else word for word in words]

@@ -10,7 +10,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 from heldout.arguments import shown
 from heldout.cli.frame import ANSWER, FRAME, QUESTION, ROWS, Bought, Framed, Page, buy
-from heldout.cli.help import ShortHelp
+from heldout.cli.output import ShortHelp
 from heldout.cli.rows import Custody, Where, make_options, option_of, options_for, read_option
 from heldout.errors import ArgumentError
 

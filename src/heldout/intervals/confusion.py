@@ -1,7 +1,6 @@
 """The confusion matrix as released, and the ratios that people read off it."""
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
@@ -29,26 +28,12 @@ from heldout.intervals.readings import (
 )
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.discrete_laplace import Look
 from heldout.kernel.noise.tied import TiedLaplace
 from heldout.kernel.statistic import STEPS
 
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
-
-
-@dataclass(frozen=True)
-class Look:
-    """Noisy class counts that were released: positives, and negatives if rows are not public."""
-
-    counts: tuple[float, ...]
-    scale: float
-    terms: int = 1
-    """Of how many discrete Laplace draws the noise of a count is the sum, 1 or 2."""
-
-    @property
-    def spread(self) -> float:
-        """Return the scale of one draw that is as wide."""
-        return self.scale * math.sqrt(self.terms)
 
 
 class NoisyConfusion(ConfusionReadings):

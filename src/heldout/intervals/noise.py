@@ -235,7 +235,8 @@ class NoiseSum:
         """
         import numpy as np
 
-        scales = np.array([max(abs(w) * self.scale, SMALLEST) for w in self.weights if w])
+        weights = np.abs(np.array(self.weights))
+        scales = np.maximum(weights[weights > 0] * self.scale, SMALLEST)
         scales, counts = np.unique(scales, return_counts=True)
         reach = 10 * math.sqrt(2 * float(counts @ scales**2) + self.deviation**2)
         reach += 25 * float(scales[-1])

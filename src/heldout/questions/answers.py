@@ -223,10 +223,10 @@ def _fits(value: Any, hint: Any) -> bool:
 
 def _whole(made: Any) -> bool:
     """Return whether its parts have the sizes that its mechanism gives them."""
-    from heldout.kernel.noise.tables.table import NoisyTable
+    from heldout.kernel.curves.heldout import Placements
+    from heldout.kernel.noise.tables.counts import NoisyTable
     from heldout.kernel.ranking.mechanism import RankingDraw
-    from heldout.questions.curves.methods.heldout import Placements
-    from heldout.questions.ranking.value_or_counts import ValueOrTable
+    from heldout.kernel.ranking.value_or_counts import ValueOrTable
 
     if isinstance(made, ValueOrTable):
         return made.is_whole

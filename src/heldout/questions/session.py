@@ -2,7 +2,17 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Self,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
 from heldout import questions as q
 from heldout.arguments import is_one_of, shown
@@ -258,6 +268,22 @@ class PrivateSession:
         )
 
 
+class _OfCounts(TypedDict, total=False):
+    threshold: float
+    weighted: bool
+
+
+class _OfRanking(TypedDict, total=False):
+    method: str
+    smaller_class: int | None
+    delta: Epsilon | None
+    scores: str | None
+
+
+class _OfPrecision(_OfRanking, total=False):
+    ties: str
+
+
 class Session(PrivateSession):
     """Questions to one data set, each paid out of one budget.
 
@@ -299,21 +325,11 @@ class Session(PrivateSession):
 
     @overload
     def confusion(
-        self,
-        *,
-        epsilon: Epsilon,
-        threshold: float = 0.5,
-        by: None = None,
-        weighted: bool = False,
+        self, *, epsilon: Epsilon, by: None = None, **options: Unpack[_OfCounts]
     ) -> "ConfusionRelease": ...
     @overload
     def confusion(
-        self,
-        *,
-        epsilon: Epsilon,
-        threshold: float = 0.5,
-        by: Columns,
-        weighted: bool = False,
+        self, *, epsilon: Epsilon, by: Columns, **options: Unpack[_OfCounts]
     ) -> "DecisionsByGroup": ...
     def confusion(
         self,
@@ -402,25 +418,11 @@ class Session(PrivateSession):
 
     @overload
     def auc(
-        self,
-        *,
-        epsilon: Epsilon,
-        by: None = None,
-        method: str = "piecewise-laplace",
-        smaller_class: int | None = None,
-        delta: Epsilon | None = None,
-        scores: str | None = None,
+        self, *, epsilon: Epsilon, by: None = None, **options: Unpack[_OfRanking]
     ) -> "AucRelease": ...
     @overload
     def auc(
-        self,
-        *,
-        epsilon: Epsilon,
-        by: Columns,
-        method: str = "piecewise-laplace",
-        smaller_class: int | None = None,
-        delta: Epsilon | None = None,
-        scores: str | None = None,
+        self, *, epsilon: Epsilon, by: Columns, **options: Unpack[_OfRanking]
     ) -> "ByGroup[AucRelease]": ...
     def auc(
         self,
@@ -451,27 +453,11 @@ class Session(PrivateSession):
 
     @overload
     def average_precision(
-        self,
-        *,
-        epsilon: Epsilon,
-        by: None = None,
-        method: str = "piecewise-laplace",
-        smaller_class: int | None = None,
-        delta: Epsilon | None = None,
-        scores: str | None = None,
-        ties: str = "grouped",
+        self, *, epsilon: Epsilon, by: None = None, **options: Unpack[_OfPrecision]
     ) -> "RankingRelease": ...
     @overload
     def average_precision(
-        self,
-        *,
-        epsilon: Epsilon,
-        by: Columns,
-        method: str = "piecewise-laplace",
-        smaller_class: int | None = None,
-        delta: Epsilon | None = None,
-        scores: str | None = None,
-        ties: str = "grouped",
+        self, *, epsilon: Epsilon, by: Columns, **options: Unpack[_OfPrecision]
     ) -> "ByGroup[RankingRelease]": ...
     def average_precision(
         self,

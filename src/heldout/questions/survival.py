@@ -19,7 +19,6 @@ from heldout.data import Dataset, PrivateTable
 from heldout.data.description import Description, SurvivalRows
 from heldout.data.sql import Columns, count_passed, double
 from heldout.errors import ArgumentError
-from heldout.intervals.confusion import Look
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.noise import NoiseSum
@@ -28,6 +27,7 @@ from heldout.intervals.survival import SurvivalCurve, cell_sums
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.discrete_laplace import Look
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.ranking.concordance import PULL_STEPS, Concordance, ConcordanceMechanism
 from heldout.kernel.ranking.ladder import NoiseLaw

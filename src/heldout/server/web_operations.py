@@ -1,43 +1,104 @@
-"""For whoever runs the server: is it alive and ready, figures, workers and queue, and the log."""
+"""The ledger, the log, and for whoever runs the server: is it alive, figures, workers, queue."""
 
 import hmac
 import shutil
+from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 import heldout
 from heldout.errors import LedgerTampered
-from heldout.server import books, logbook, workers
+from heldout.server import books, datasets, logbook, workers
 from heldout.server.gate import PROBLEMS, Caller, Serving, Unknown, bearer
 from heldout.server.logbook import Filter
-from heldout.server.metrics import KIND
 from heldout.server.service import Missing
 from heldout.server.site import Signed, page
 from heldout.server.storage import Json
+from heldout.server.workers import KIND
 
 api = APIRouter(prefix="/api/v1", responses=PROBLEMS)
 pages = APIRouter()
 Before = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
 Text = Annotated[str, Query(max_length=100)]
+MOST = 200
+"""Lines of the ledger that one page lists, the newest first."""
+
+
+# --- the ledger, for custodians and auditors ------------------------------------------------------
+
+
+@api.get("/ledger")
+def show_ledger(service: Serving, person: Caller, dataset: str | None = None) -> list[Json]:
+    """Who spent what on which model."""
+    person.must_be("custodian", "auditor")
+    return books.bookings(service, person, dataset)
+
+
+@api.get("/ledger/head")
+def ledger_head(service: Serving, person: Caller) -> Json:
+    """Where the chain ends: keep it, and a ledger that is put back is noticed."""
+    person.must_be(*datasets.LOOKING)
+    return books.head(service)
+
+
+@api.get("/ledger/verify")
+def verify_ledger(
+    service: Serving, person: Caller, receipt: Annotated[str | None, Query(max_length=64)] = None
+) -> Json:
+    """Check the whole chain; with a receipt's hash, find that booking. Analysts name a receipt."""
+    person.must_be(*datasets.LOOKING)
+    with service.free.of(person.name):
+        return books.verify(service, person, receipt)
+
+
+@pages.get("/ledger")
+def ledger(  # noqa: PLR0917  the framework passes them by name
+    service: Serving,
+    request: Request,
+    person: Signed,
+    dataset: str = "",
+    check: bool = False,
+    receipt: Annotated[str, Query(max_length=64)] = "",
+) -> Response:
+    """Who spent what on which model; the button checks the whole chain."""
+    person.must_be("custodian", "auditor")
+    lines = books.bookings(service, person, dataset or None)
+    return page(
+        request,
+        "ledger_page.html",
+        entries=lines[::-1][:MOST],
+        count=len(lines),
+        known=[registered.name for registered in datasets.visible(service, person)],
+        dataset=dataset,
+        receipt=receipt,
+        found=books.verify(service, person, receipt.strip() or None) if check else None,
+        head=books.head(service),
+    )
+
+
+def _chosen(who: Text = "", action: Text = "", since: Text = "", until: Text = "") -> Filter:
+    return Filter(who, action, since, until)
+
+
+Chosen = Annotated[Filter, Depends(_chosen)]
+
+
+def _page_of(chosen: Chosen, before: Before = None) -> Filter:
+    return replace(chosen, before=before)
+
+
+Paged = Annotated[Filter, Depends(_page_of)]
 
 
 # --- the log -------------------------------------------------------------------------------------
 
 
 @api.get("/audit")
-def audit(  # noqa: PLR0917  the framework passes them by name
-    service: Serving,
-    person: Caller,
-    who: Text = "",
-    action: Text = "",
-    since: Text = "",
-    until: Text = "",
-    before: Before = None,
-) -> list[Json]:
+def audit(service: Serving, person: Caller, chosen: Paged) -> list[Json]:
     """Who did what, newest first: all for auditors; custodians' own deeds and their data sets'."""
-    return logbook.log_lines(service, person, Filter(who, action, since, until, before))
+    return logbook.log_lines(service, person, chosen)
 
 
 @api.get(
@@ -45,31 +106,14 @@ def audit(  # noqa: PLR0917  the framework passes them by name
     response_class=StreamingResponse,
     responses={200: {"content": {"text/csv": {}}}},
 )
-def audit_table(  # noqa: PLR0917
-    service: Serving,
-    person: Caller,
-    who: Text = "",
-    action: Text = "",
-    since: Text = "",
-    until: Text = "",
-) -> Response:
+def audit_table(service: Serving, person: Caller, chosen: Chosen) -> Response:
     """The same as CSV, without a limit."""
-    return _table(service, person, Filter(who, action, since, until))
+    return _table(service, person, chosen)
 
 
 @pages.get("/log")
-def log(  # noqa: PLR0917
-    service: Serving,
-    request: Request,
-    person: Signed,
-    who: Text = "",
-    action: Text = "",
-    since: Text = "",
-    until: Text = "",
-    before: Before = None,
-) -> Response:
+def log(service: Serving, request: Request, person: Signed, chosen: Paged) -> Response:
     """Who did what, newest first."""
-    chosen = Filter(who, action, since, until, before)
     lines = logbook.log_lines(service, person, chosen)
     return page(
         request,
@@ -82,16 +126,9 @@ def log(  # noqa: PLR0917
 
 
 @pages.get("/log.csv")
-def log_table(  # noqa: PLR0917
-    service: Serving,
-    person: Signed,
-    who: Text = "",
-    action: Text = "",
-    since: Text = "",
-    until: Text = "",
-) -> Response:
+def log_table(service: Serving, person: Signed, chosen: Chosen) -> Response:
     """The same as CSV, without a limit."""
-    return _table(service, person, Filter(who, action, since, until))
+    return _table(service, person, chosen)
 
 
 def _table(service: Serving, person: Caller, chosen: Filter) -> Response:

@@ -14,12 +14,15 @@ import heldout.kernel
 import heldout.questions
 from heldout import questions as q
 from heldout.kernel import Event, Loss, Protection, price
-from heldout.kernel.noise.declared import DeclaredFit
+from heldout.kernel.curves.counted import CountedCurves
+from heldout.kernel.curves.heldout import CountsWithArea
+from heldout.kernel.curves.registry import METHODS as CURVES
+from heldout.kernel.curves.registry import method
+from heldout.kernel.curves.thresholds import CrowdedCells, MedianCuts
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
-from heldout.kernel.noise.disjoint import Disjoint, EachGroup
-from heldout.kernel.noise.mechanism import Primitive
+from heldout.kernel.noise.disjoint import Disjoint, EachGroup, SummedParts
+from heldout.kernel.noise.mechanism import DeclaredFit, Primitive
 from heldout.kernel.noise.objective import ObjectivePerturbation
-from heldout.kernel.noise.parts import SummedParts
 from heldout.kernel.noise.selection import (
     AboveBar,
     NoisyTopK,
@@ -39,11 +42,6 @@ from heldout.kernel.ranking.ladder import (
 )
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
-from heldout.questions.curves.methods.counted import CountedCurves
-from heldout.questions.curves.methods.heldout import CountsWithArea
-from heldout.questions.curves.methods.registry import METHODS as CURVES
-from heldout.questions.curves.methods.registry import method
-from heldout.questions.curves.methods.thresholds import CrowdedCells, MedianCuts
 from heldout.questions.regression.mechanisms import (
     BoundSearch,
     BoundSearchAsPrinted,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import PchipInterpolator
 
-from heldout.questions.curves.methods.published import monotone_cubic
+from heldout.kernel.curves.published import monotone_cubic
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -9,10 +9,10 @@ import pytest
 
 from heldout.errors import ArgumentError
 from heldout.kernel import Loss, Protection, price
+from heldout.kernel.curves.labels import LabelCurves, build, even_cuts, rank_weights
+from heldout.kernel.curves.registry import Terms
 from heldout.kernel.noise.tied import TiedLaplace, count_noise
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.labels import LabelCurves, build, even_cuts, rank_weights
-from heldout.questions.curves.methods.registry import Terms
 
 PROTECTIONS = [
     Protection(neighbours="label"),  # type: ignore[arg-type]

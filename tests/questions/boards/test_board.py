@@ -18,7 +18,7 @@ from heldout.kernel.noise.selection import Prepaid
 from heldout.questions.boards import BoardEnded
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 40, 6))
 def test_improvements_are_shown_and_others_are_free(opened: Any, ledger: Any) -> None:
     board = opened()
     assert ledger.spent("readmissions") == Loss.pure(8), "the whole price, when it opens"
@@ -167,7 +167,7 @@ def test_a_board_of_an_older_version_pays_its_scores_when_it_is_taken_up(
     ledger.verify()
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_no_name_of_a_submission_stands_for_something_else(opened: Any, ledger: Any) -> None:
     board = opened()
     for name in ("bar", "good/score", "score/good"):

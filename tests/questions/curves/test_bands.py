@@ -8,11 +8,11 @@ import pytest
 from scipy.stats import binom
 
 from heldout.intervals.ratio import ratio_bounds, single_quantile
+from heldout.kernel.curves.registry import method
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.tables.table import NoisyTable, independent_noise
+from heldout.kernel.noise.tables.counts import NoisyTable, independent_noise
 from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.bands import Draws, read_curves, rectangles, uniform
-from heldout.questions.curves.methods.registry import method
 
 POINTS = 65537
 PLACES = np.linspace(0.0, 1.0, 101)

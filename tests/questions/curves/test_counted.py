@@ -5,16 +5,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.chances import louder
 
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Loss
 from heldout.kernel.accountant import charge, covers
+from heldout.kernel.curves.counted import COUNT_SHARE, CountedCurves
+from heldout.kernel.curves.heldout import PUBLIC_BINS, HeldoutCurves, TableWithArea
+from heldout.kernel.curves.registry import method
 from heldout.kernel.events import Event, price
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.counted import COUNT_SHARE, CountedCurves
-from heldout.questions.curves.methods.heldout import PUBLIC_BINS, HeldoutCurves, TableWithArea
-from heldout.questions.curves.methods.registry import method
 
 POINTS = 257
 PROTECTIONS = [
@@ -84,7 +85,7 @@ def test_a_guess_or_named_bins_take_the_place_of_the_count(protection: Protectio
         assert isinstance(made(protection, **named), HeldoutCurves)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 40, 6))
 def test_few_rows_get_public_bins_and_many_get_cuts() -> None:
     protection, rows = Protection(neighbours="add-remove"), 60_000
     assert made(protection).after(150).most_bins == PUBLIC_BINS

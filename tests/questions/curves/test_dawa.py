@@ -141,7 +141,7 @@ def test_both_stages_cost_epsilon_together(moved: int) -> None:
     assert 4 * dawa.multiple * moved / dawa.cost_scale == dawa.share * dawa.epsilon
 
 
-@pytest.mark.chance(1e-10)
+@pytest.mark.chance(1e-9, "means 7 and 10 deviations away; five rows of noise at scale 0.14")
 def test_buckets_keep_the_sum_and_are_fewer_with_a_penalty() -> None:
     counts = np.full(64, 5)
     dear, cheap = (Dawa(bins=64, epsilon=Fraction(10), moved=1, penalty=k) for k in (2, 0))
@@ -151,7 +151,9 @@ def test_buckets_keep_the_sum_and_are_fewer_with_a_penalty() -> None:
     assert few < 20
     assert many > 30
     drawn = dear.draw(counts)
-    assert abs(drawn.counts.sum() - 320) < 12 * drawn.above_deviation[0]
+    # Of whole numbers: a noise of 1 comes in 7 of 1,000 runs, and is up to 15 deviations.
+    assert abs(drawn.counts.sum() - 320) < 5
+    assert 0 < drawn.above_deviation[0] < 0.2
     assert not drawn.unbiased
 
 

@@ -12,20 +12,20 @@ import pytest
 
 from heldout.errors import ArgumentError
 from heldout.kernel import Loss
-from heldout.kernel.events import price
-from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.selection import choose_exactly
-from heldout.kernel.noise.tables.table import laplace_deviation
-from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.heldout import CountsWithArea, HeldoutCurves, TableWithArea
-from heldout.questions.curves.methods.registry import method
-from heldout.questions.curves.methods.thresholds import (
+from heldout.kernel.curves.heldout import CountsWithArea, HeldoutCurves, TableWithArea
+from heldout.kernel.curves.registry import method
+from heldout.kernel.curves.thresholds import (
     CrowdedCells,
     MedianCuts,
     cumulative_measure,
     heap_weights,
     public_edges,
 )
+from heldout.kernel.events import price
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise.selection import choose_exactly
+from heldout.kernel.noise.tables.counts import laplace_deviation
+from heldout.kernel.statistic import Sealed
 
 REPLACE = Protection(neighbours="replace-one")
 PROTECTIONS = [

@@ -9,11 +9,11 @@ import pytest
 
 from heldout.errors import ArgumentError
 from heldout.kernel import Loss
+from heldout.kernel.curves.heldout import STEPS, AreaBySum, CountsWithArea, Placements
 from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.tables.table import laplace_deviation
+from heldout.kernel.noise.tables.counts import laplace_deviation
 from heldout.questions.answers import from_plain, plain
-from heldout.questions.curves.methods.heldout import STEPS, AreaBySum, CountsWithArea, Placements
 
 PROTECTIONS = [
     Protection(neighbours="replace-one"),

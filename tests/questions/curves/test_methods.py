@@ -9,12 +9,12 @@ import pytest
 from heldout.errors import ArgumentError
 from heldout.intervals.readings import precision_recall, roc
 from heldout.kernel import Loss
+from heldout.kernel.curves.published import COUNTS, quantiles
+from heldout.kernel.curves.registry import METHODS, method
 from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.tables.table import NoisyTable, independent_noise, laplace_deviation
+from heldout.kernel.noise.tables.counts import NoisyTable, independent_noise, laplace_deviation
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.published import COUNTS, quantiles
-from heldout.questions.curves.methods.registry import METHODS, method
 
 POINTS = 257
 REPLACE = Protection(neighbours="replace-one")

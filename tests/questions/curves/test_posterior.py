@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from tests.chances import louder
 
 from heldout.intervals.readings import Curve, plain_curve
+from heldout.kernel.curves.heldout import STEPS, AreaBySum, Placements, TableWithArea
+from heldout.kernel.curves.registry import method
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.noise.tables.table import independent_noise
+from heldout.kernel.noise.tables.counts import independent_noise
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.statistic import Sealed
 from heldout.questions.answers import from_plain, plain
 from heldout.questions.curves.bands import Band, interval_of, rectangles
-from heldout.questions.curves.methods.heldout import STEPS, AreaBySum, Placements, TableWithArea
-from heldout.questions.curves.methods.registry import method
 from heldout.questions.curves.posterior import Posterior
 
 REPLACE = Protection(neighbours="replace-one")

@@ -11,9 +11,7 @@ import pytest
 from tests.chances import improbability
 
 from heldout.errors import ArgumentError
-from heldout.kernel.events import Event, price
-from heldout.kernel.neighbours import Protection
-from heldout.questions.curves.methods.thresholds import (
+from heldout.kernel.curves.thresholds import (
     EvenEdges,
     MedianNissim2007,
     MediansAsPrinted,
@@ -21,6 +19,8 @@ from heldout.questions.curves.methods.thresholds import (
     Rows,
     SmoothMedian,
 )
+from heldout.kernel.events import Event, price
+from heldout.kernel.neighbours import Protection
 
 Multiset = tuple[int, ...]
 

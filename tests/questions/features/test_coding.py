@@ -12,6 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
+from tests.chances import louder
 
 from heldout.errors import ArgumentError
 from heldout.features import Bins, FeatureMatrix, PrivateLogisticRegression, PrivatePipeline
@@ -23,9 +24,9 @@ from heldout.kernel.noise.objective import (
     point_within,
     points_within,
 )
-from heldout.questions.features.coding import RESOLUTION, Coding
 from heldout.questions.features.plans import MARGIN, LogisticLoss, LogisticPlan, TrainingRows
 from heldout.questions.features.questions import Training
+from heldout.questions.features.statistics import RESOLUTION, Coding
 
 CODINGS = [
     Coding((3,), (0,), 1),
@@ -237,7 +238,7 @@ def people(rows: int, seed: int) -> tuple[Any, Any]:
 BOUNDS = [(20, 65), (0, 10, 20, 40, 80, 400), 4]
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(louder(0, 120, 4))
 def test_numbers_and_kinds_are_learnt_from_where_bins_drown() -> None:
     (X, y), (fresh, truth) = people(2_000, 1), people(4_000, 2)
     model = PrivateLogisticRegression(epsilon="1", bounds=BOUNDS).fit(X, y)

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from tests.chances import louder
 
 from heldout.errors import ArgumentError, DataError
 from heldout.features import FeatureMatrix, PrivateLogisticRegression
@@ -290,7 +291,7 @@ def separable(rows, features=30):
     return X, y
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 40, 6))
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_a_plain_signal_is_found(neighbours):
     X, y = separable(3000)

@@ -213,7 +213,7 @@ def separable(rows, features=30):
     return X, y
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(1, 120, 4))
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_a_plain_signal_is_found_and_words_without_one_weigh_nothing(neighbours):
     X, y = separable(4000)
@@ -313,7 +313,7 @@ def test_another_threshold_or_a_selection_is_paid_from_the_same_budget(tmp_path)
         PrivateNaiveBayes(epsilon="1", binarize=2.0, **shared).fit(X, y)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 120, 4))
 def test_columns_of_a_frame_are_named_in_the_release():
     pandas = pytest.importorskip("pandas")
     X, y = separable(1000)

@@ -13,8 +13,8 @@ import heldout as ho
 from heldout import questions as q
 from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection, price
+from heldout.kernel.noise.disjoint import SummedParts
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.noise.parts import SummedParts
 from heldout.kernel.statistic import compute
 from heldout.questions.linear.claims import meaning_of, parse_claim
 from heldout.questions.linear.conclusion import below

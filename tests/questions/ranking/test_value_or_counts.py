@@ -16,9 +16,9 @@ from heldout.kernel.accountant import charge, smaller
 from heldout.kernel.events import Event
 from heldout.kernel.ranking.mechanism import RankingStatistic
 from heldout.kernel.ranking.statistic import RankingAndTable
+from heldout.kernel.ranking.value_or_counts import FIRST_SHARE, SECOND_SHARE, ValueOrCounts
 from heldout.kernel.statistic import Sealed
 from heldout.questions.answers import Answered
-from heldout.questions.ranking.value_or_counts import FIRST_SHARE, SECOND_SHARE, ValueOrCounts
 
 PROTECTIONS = (
     Protection(neighbours="replace-one"),
@@ -114,7 +114,7 @@ def session() -> ho.Session:
     return ho.Session(rows, budget=ho.Budget(epsilon=100))
 
 
-@pytest.mark.chance(1e-10)
+@pytest.mark.chance(1e-10, "ten draws, each missed with a chance below a tenth")
 def test_small_groups_are_counted_and_large_ones_ranked(session: ho.Session) -> None:
     """Of 20 rows noise of scale 12 makes 44 with a chance below a tenth; the large are 1,980."""
     several = [session.auc(epsilon=1, by="g").groups for _ in range(10)]

@@ -184,3 +184,18 @@ class NoiseShare:
 
     def describe(self) -> dict[str, object]:
         return {**self.whole.describe(), "name": "share of discrete Laplace", "honest": self.honest}
+
+
+@dataclass(frozen=True)
+class Look:
+    """Noisy class counts that were released: positives, and negatives if rows are not public."""
+
+    counts: tuple[float, ...]
+    scale: float
+    terms: int = 1
+    """Of how many discrete Laplace draws the noise of a count is the sum, 1 or 2."""
+
+    @property
+    def spread(self) -> float:
+        """Return the scale of one draw that is as wide."""
+        return self.scale * math.sqrt(self.terms)

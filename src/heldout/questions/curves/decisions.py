@@ -15,9 +15,9 @@ from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.intervals.readings import CELLS, ConfusionReadings, Curve, Metric, range_of_costs
-from heldout.kernel.noise.tables.table import NoisyTable, laplace_deviation
+from heldout.kernel.curves.heldout import NamedCounts
+from heldout.kernel.noise.tables.counts import NoisyTable, laplace_deviation
 from heldout.questions.curves.bands import Rectangles, Region, interval_of
-from heldout.questions.curves.methods.heldout import NamedCounts
 from heldout.questions.curves.posterior import Posterior
 from heldout.questions.curves.readings import CalibrationCurve, check_probabilities
 

@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 
 from heldout.arrays import Floats
+from heldout.kernel.curves.heldout import RankSum
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.questions.curves.bands import Draws, gamma
-from heldout.questions.curves.methods.heldout import RankSum
 from heldout.questions.curves.posterior import (
     _CURVED,
     _FINEST,

@@ -25,6 +25,13 @@ from heldout.arrays import Bools, Floats, Ints, one_thread
 from heldout.intervals.noise import normal_quantile
 from heldout.intervals.readings import Curve, grid_scores
 from heldout.intervals.tuned import CLASS_PRIOR
+from heldout.kernel.curves.heldout import (
+    STEPS,
+    AreaBySum,
+    TableWithArea,
+    worse_than_chance,
+)
+from heldout.kernel.curves.published import monotone_cubic
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.questions.curves.bands import (
     Draws,
@@ -35,13 +42,6 @@ from heldout.questions.curves.bands import (
     read_curves,
     uniform,
 )
-from heldout.questions.curves.methods.heldout import (
-    STEPS,
-    AreaBySum,
-    TableWithArea,
-    worse_than_chance,
-)
-from heldout.questions.curves.methods.published import monotone_cubic
 from heldout.questions.curves.tuned import (
     BENDS,
     CHAINS,

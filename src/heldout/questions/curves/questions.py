@@ -11,21 +11,20 @@ from heldout.arrays import Floats, Ints
 from heldout.data.description import ScoredRows
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.readings import grid_point
-from heldout.kernel.door import Drawn, Request
-from heldout.kernel.noise.tables.counts import ClassCounts
-from heldout.kernel.noise.tables.table import NoisyTable
-from heldout.kernel.ranking.statistic import ScoreTable
-from heldout.kernel.statistic import Sealed
-from heldout.questions.base import Choice, Numbers, OneOf, Plain, Question, Section
-from heldout.questions.curves.bands import uniform
-from heldout.questions.curves.methods.heldout import (
+from heldout.kernel.curves.heldout import (
     AreaBySum,
     Placements,
     RankSum,
     TableWithArea,
 )
-from heldout.questions.curves.methods.registry import METHODS, CurveMethod
-from heldout.questions.curves.methods.registry import method as curve_method
+from heldout.kernel.curves.registry import METHODS, CurveMethod
+from heldout.kernel.curves.registry import method as curve_method
+from heldout.kernel.door import Drawn, Request
+from heldout.kernel.noise.tables.counts import ClassCounts, NoisyTable
+from heldout.kernel.ranking.statistic import ScoreTable
+from heldout.kernel.statistic import Sealed
+from heldout.questions.base import Choice, Numbers, OneOf, Plain, Question, Section
+from heldout.questions.curves.bands import uniform
 from heldout.questions.curves.release import CurvesByGroup, CurvesRelease
 from heldout.questions.groups import By, Divisible
 from heldout.questions.quote import Guess

@@ -13,7 +13,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval, Measure, checked_level, framed
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.intervals.readings import Curve, grid_scores
-from heldout.kernel.noise.tables.table import NoisyTable
+from heldout.kernel.noise.tables.counts import NoisyTable
 from heldout.questions.curves.bands import Band, Rectangles, Region, interval_of, rectangles
 from heldout.questions.curves.posterior import Posterior
 
@@ -228,6 +228,17 @@ class _Reading:
             return self._posterior.region(noise_only=noise_only, **words)
         return rectangles(self._table, noise_only=noise_only, **words)
 
+    def _band(
+        self, axis: str, x: Floats, y: Floats, at: ArrayLike | None, asked: tuple[float, bool, bool]
+    ) -> Band:
+        """Return where y lies at each x of this curve, or at those given."""
+        if at is None and self._printed is not None and self._is_printed(*asked):
+            return self._printed.band(self.kind, x)
+        places = x if at is None else np.asarray(at, dtype=np.float64)
+        values = y if at is None else np.interp(places, x, y)
+        band: Band = getattr(self._region(*asked), axis)(places, values)
+        return band
+
     def plot(self, ax: Any = None, *, level: float = 0.95) -> Any:
         """The curve and its simultaneous band, on matplotlib's axes where it is installed.
 
@@ -291,12 +302,7 @@ class RocCurve(_Reading):
         `is_fitted`, they assume how rows lie between the edges of the table; otherwise only that
         the curve rises.
         """
-        if at is None and self._is_printed(level, simultaneous, noise_only):
-            assert self._printed is not None
-            return self._printed.band(self.kind, self.fpr)
-        places = self.fpr if at is None else np.asarray(at, dtype=np.float64)
-        tpr = self.tpr if at is None else np.interp(places, self.fpr, self.tpr)
-        return self._region(level, simultaneous, noise_only).roc(places, tpr)
+        return self._band("roc", self.fpr, self.tpr, at, (level, simultaneous, noise_only))
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         band = self.band(level)
@@ -337,14 +343,8 @@ class PrecisionRecallCurve(_Reading):
         at: ArrayLike | None = None,
     ) -> Band:
         """Where the precision of the true curve lies, at each recall of this one or those given."""
-        if at is None and self._is_printed(level, simultaneous, noise_only):
-            assert self._printed is not None
-            return self._printed.band(self.kind, self.recall)
-        region = self._region(level, simultaneous, noise_only)
-        if at is None:
-            return region.precision(self.recall, self.precision)
-        places = np.asarray(at, dtype=np.float64)
-        return region.precision(places, np.interp(places, self.recall, self.precision))
+        asked = (level, simultaneous, noise_only)
+        return self._band("precision", self.recall, self.precision, at, asked)
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         band = self.band(level)

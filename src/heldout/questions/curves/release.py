@@ -17,8 +17,9 @@ from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.readings import Curve, grid_point, grid_scores, plain_curve
+from heldout.kernel.curves.heldout import NamedCounts, TableWithArea
 from heldout.kernel.door import Drawn
-from heldout.kernel.noise.tables.table import NoisyTable
+from heldout.kernel.noise.tables.counts import NoisyTable
 from heldout.kernel.ranking.mechanism import RankSumDraw
 from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.questions.curves.bands import (
@@ -37,7 +38,6 @@ from heldout.questions.curves.decisions import (
     ReadDecisions,
 )
 from heldout.questions.curves.known_rows import KnownRows
-from heldout.questions.curves.methods.heldout import NamedCounts, TableWithArea
 from heldout.questions.curves.pictures import TITLES
 from heldout.questions.curves.posterior import Posterior
 from heldout.questions.curves.readings import (

@@ -37,12 +37,6 @@ from heldout.kernel.door import release as release_request
 from heldout.kernel.neighbours import Neighbours
 from heldout.kernel.noise.not_private import baseline_noise, shown_as_it_is
 from heldout.kernel.statistic import compute
-from heldout.questions.features.outside import (
-    OutsideStages,
-    PricedEstimator,
-    declared_price,
-    scores_of,
-)
 from heldout.questions.features.plans import (
     BAYES_CUTS,
     LOGISTIC_CUTS,
@@ -51,7 +45,16 @@ from heldout.questions.features.plans import (
     LogisticPlan,
     Stages,
 )
-from heldout.questions.features.questions import AUTO, JOINT, ModelRelease, Training
+from heldout.questions.features.questions import (
+    AUTO,
+    JOINT,
+    ModelRelease,
+    OutsideStages,
+    PricedEstimator,
+    Training,
+    declared_price,
+    scores_of,
+)
 from heldout.questions.features.questions import Selection as SelectionQuestion
 from heldout.questions.features.selection import (
     BASELINES,

@@ -20,11 +20,12 @@ from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.objective import ObjectivePerturbation
 from heldout.kernel.noise.selection import PermuteAndFlip
-from heldout.questions.features.coding import RESOLUTION, Coding
 from heldout.questions.features.selection import SelectionPlan
 from heldout.questions.features.statistics import (
+    RESOLUTION,
     SIZES,
     UNIT,
+    Coding,
     FeatureStatistic,
     JointCounts,
     RegressionScores,

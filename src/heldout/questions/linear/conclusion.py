@@ -23,7 +23,7 @@ from heldout.intervals.noise import halved
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.parts import SummedParts
+from heldout.kernel.noise.disjoint import SummedParts
 from heldout.questions.linear.claims import Meaning
 from heldout.questions.linear.fit import FitPlan
 from heldout.questions.linear.moments import SCORE_STEPS, ModelParts, RowsOfModel

@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 
 from heldout.arrays import Floats
-from heldout.intervals.confusion import Look
 from heldout.intervals.noise import crossed, halved
 from heldout.intervals.readings import Curve
 from heldout.intervals.tuned import (
@@ -19,6 +18,7 @@ from heldout.intervals.tuned import (
     MISPLACED,
     MISSING_CLASS,
 )
+from heldout.kernel.noise.discrete_laplace import Look
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism, RankSumDraw
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments
 

@@ -18,10 +18,10 @@ import numpy as np
 from heldout.arrays import Floats
 from heldout.intervals.noise import normal_quantile, normal_share
 from heldout.intervals.readings import Curve, grid_scores
-from heldout.kernel.noise.tables.table import NoisyTable
+from heldout.kernel.curves.heldout import worse_than_chance
+from heldout.kernel.curves.published import monotone_cubic
+from heldout.kernel.noise.tables.counts import NoisyTable
 from heldout.questions.curves.bands import evenly_filling
-from heldout.questions.curves.methods.heldout import worse_than_chance
-from heldout.questions.curves.methods.published import monotone_cubic
 
 SOFTNESS: Final = 1.3  # in noise scales: nearer than that a residual counts squared, beyond plain
 NOISE_COST: Final = 3.55  # E[2 sqrt(r^2 + SOFTNESS^2)] of Laplace noise of scale 1

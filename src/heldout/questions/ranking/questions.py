@@ -12,6 +12,7 @@ from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.readings import grid_point
+from heldout.kernel.curves.heldout import TableWithArea
 from heldout.kernel.door import Drawn, Request, Staged
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.ranking.mechanism import METHODS, RankingDraw, RankSumDraw, RankSums
@@ -25,6 +26,7 @@ from heldout.kernel.ranking.statistic import (
     ScoreTable,
     TiedPairs,
 )
+from heldout.kernel.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 from heldout.kernel.statistic import Statistic
 from heldout.questions.base import (
     Choice,
@@ -37,7 +39,6 @@ from heldout.questions.base import (
     Section,
     Whole,
 )
-from heldout.questions.curves.methods.heldout import TableWithArea
 from heldout.questions.curves.questions import Curves
 from heldout.questions.groups import Divisible
 from heldout.questions.quote import Guess, HalfWidths, typical_sums
@@ -49,7 +50,6 @@ from heldout.questions.ranking.release import (
     RankingStages,
     TiesRelease,
 )
-from heldout.questions.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 from heldout.questions.worst_cases import (
     HIGH,
     LABELS,

@@ -15,7 +15,6 @@ from heldout.arguments import visible
 from heldout.arrays import Floats
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
-from heldout.intervals.confusion import Look
 from heldout.intervals.measure import (
     MOST_NOISE,
     Difference,
@@ -26,9 +25,11 @@ from heldout.intervals.measure import (
 )
 from heldout.intervals.readings import Curve
 from heldout.intervals.tuned import FURTHEST, MISPLACED
+from heldout.kernel.curves.heldout import HeldoutCurves
 from heldout.kernel.door import Answers, Booked, Drawn, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.discrete_laplace import Look
 from heldout.kernel.ranking.mechanism import METHODS, RankingMechanism, RankSums
 from heldout.kernel.ranking.statistic import (
     METRICS,
@@ -38,8 +39,8 @@ from heldout.kernel.ranking.statistic import (
     ScoreTable,
     ranking_metric,
 )
+from heldout.kernel.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 from heldout.kernel.statistic import Statistic
-from heldout.questions.curves.methods.heldout import HeldoutCurves
 from heldout.questions.ranking.areas import (
     Belief,
     Counted,
@@ -61,7 +62,6 @@ from heldout.questions.ranking.areas import (
     two_sided_p_value,
 )
 from heldout.questions.ranking.fitted_curve import fitted_curve
-from heldout.questions.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 
 if TYPE_CHECKING:
     from heldout.questions.curves.release import CurvesRelease

@@ -12,6 +12,7 @@ import numpy as np
 from heldout.arrays import Floats, Ints
 from heldout.data.sql import Columns, count_passed, double
 from heldout.errors import ArgumentError
+from heldout.kernel.curves.published import DawaChen2016
 from heldout.kernel.door import Answers, Booked, Step
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Neighbours, Protection
@@ -23,7 +24,6 @@ from heldout.kernel.noise.selection import SparseVector
 from heldout.kernel.noise.tables.counts import ClassCounts, Tree
 from heldout.kernel.noise.tables.dawa import Dawa
 from heldout.kernel.statistic import Sealed, Statistic, check_resolution, tally
-from heldout.questions.curves.methods.published import DawaChen2016
 from heldout.questions.regression.tuned import (
     LEAST_PRICE,
     MOST_PRICE,

@@ -17,22 +17,22 @@ import numpy as np
 from heldout.arguments import Whole
 from heldout.arrays import Ints
 from heldout.errors import ArgumentError
-from heldout.kernel.events import Event
-from heldout.kernel.loss import Rational, exact
-from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
-from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.noise.tables.table import laplace_deviation, noise_of
-from heldout.kernel.noise.tied import TiedLaplace
-from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.heldout import (
+from heldout.kernel.curves.heldout import (
     NamedCounts,
     RankSum,
     TableWithArea,
     check_named,
     share_of_named,
 )
-from heldout.questions.curves.methods.registry import Terms
+from heldout.kernel.curves.registry import Terms
+from heldout.kernel.events import Event
+from heldout.kernel.loss import Rational, exact
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.noise.tables.counts import laplace_deviation, noise_of
+from heldout.kernel.noise.tied import TiedLaplace
+from heldout.kernel.statistic import Sealed
 
 __all__ = ["LabelCurves", "build"]
 

@@ -12,6 +12,13 @@ from numpy.typing import ArrayLike
 from heldout.arguments import OneOf, Whole
 from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
+from heldout.kernel.curves.registry import Terms
+from heldout.kernel.curves.thresholds import (
+    MOST_BINS,
+    EvenEdges,
+    MediansAsPrinted,
+    RecursiveMedians,
+)
 from heldout.kernel.events import Event
 from heldout.kernel.loss import Rational, exact
 from heldout.kernel.noise.mechanism import unseal
@@ -20,19 +27,13 @@ from heldout.kernel.noise.tables.counts import (
     ClassCounts,
     Cumulative,
     Flat,
+    NoisyTable,
+    TableNoise,
     Tree,
     Wavelet,
 )
 from heldout.kernel.noise.tables.dawa import Dawa, GreedyTree
-from heldout.kernel.noise.tables.table import NoisyTable, TableNoise
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.registry import Terms
-from heldout.questions.curves.methods.thresholds import (
-    MOST_BINS,
-    EvenEdges,
-    MediansAsPrinted,
-    RecursiveMedians,
-)
 
 __all__ = [
     "COUNTS",

@@ -15,17 +15,16 @@ from typing import Final
 import numpy as np
 
 from heldout.arrays import Floats
-from heldout.intervals.confusion import Look
+from heldout.kernel.curves import heldout
+from heldout.kernel.curves.heldout import HeldoutCurves, TableWithArea
+from heldout.kernel.curves.registry import Terms
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, Look
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.ranking.statistic import RankingAndTable
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods import heldout
-from heldout.questions.curves.methods.heldout import HeldoutCurves, TableWithArea
-from heldout.questions.curves.methods.registry import Terms
 
 __all__ = ["ValueOrCounts", "ValueOrTable"]
 

@@ -12,16 +12,16 @@ import numpy as np
 from heldout.arguments import Whole
 from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
+from heldout.kernel.curves.registry import Terms
+from heldout.kernel.curves.thresholds import CrowdedCells, MedianCuts, public_edges
 from heldout.kernel.events import Event
 from heldout.kernel.loss import Rational, exact
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Primitive, unseal
-from heldout.kernel.noise.tables.table import NoisyTable, TableNoise, independent_noise, noise_of
+from heldout.kernel.noise.tables.counts import NoisyTable, TableNoise, independent_noise, noise_of
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods.registry import Terms
-from heldout.questions.curves.methods.thresholds import CrowdedCells, MedianCuts, public_edges
 
 __all__ = [
     "AreaBySum",

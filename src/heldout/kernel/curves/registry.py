@@ -11,7 +11,7 @@ from heldout.arguments import OneOf
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.tables.table import NoisyTable
+from heldout.kernel.noise.tables.counts import NoisyTable
 from heldout.kernel.statistic import Sealed
 
 __all__ = ["METHODS", "CurveMethod", "Terms", "method"]
@@ -94,6 +94,6 @@ def method(
 def _builder(name: str) -> Callable[..., CurveMethod]:
     module, function = METHODS[name].split(":")
     builder: Callable[..., CurveMethod] = getattr(
-        importlib.import_module(f"heldout.questions.curves.methods.{module}"), function
+        importlib.import_module(f"heldout.kernel.curves.{module}"), function
     )
     return builder

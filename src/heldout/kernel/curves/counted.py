@@ -8,16 +8,16 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.kernel.curves import heldout, labels
+from heldout.kernel.curves.heldout import HeldoutCurves, TableWithArea
+from heldout.kernel.curves.labels import LabelCurves
+from heldout.kernel.curves.registry import Terms
 from heldout.kernel.events import Event
 from heldout.kernel.loss import Rational
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import Sealed
-from heldout.questions.curves.methods import heldout, labels
-from heldout.questions.curves.methods.heldout import HeldoutCurves, TableWithArea
-from heldout.questions.curves.methods.labels import LabelCurves
-from heldout.questions.curves.methods.registry import Terms
 
 __all__ = ["CountedCurves", "build"]
 
