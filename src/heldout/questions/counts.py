@@ -404,6 +404,12 @@ class Brier(_OfProbabilities):
                     table_pair(
                         "an outcome changes", [*REST, (0, 1.0)], [*REST, (1, 1.0)], **LABELS
                     ),
+                    unit_pair(
+                        "outcomes of a person's two rows change",
+                        [(0, 1.0), (0, 1.0), *REST],
+                        [(1, 1.0), (1, 1.0), *REST],
+                        **LABELS,
+                    ),
                 ),
                 note="only outcomes are secret: noise by the scores that there are",
             ),

@@ -664,18 +664,20 @@ def survival_table(content: Any, options: Mapping[str, Any]) -> PrivateTable:
     return Dataset(content, **{**columns, "name": "neighbour", **options})
 
 
-def survival_pair(name: str, first: OwnRows, second: OwnRows, **options: Any) -> Pair:
+def survival_pair(
+    name: str, first: OwnRows, second: OwnRows, others: OwnRows = _OTHERS, **options: Any
+) -> Pair:
     """Return one person's rows of time, event and risk on either side, beside those of others."""
 
     def of(own: OwnRows, group: str) -> dict[str, Any]:
-        content = [*own, *_OTHERS]
-        people = [*[0] * len(own), *range(1, len(_OTHERS) + 1)]
+        content = [*own, *others]
+        people = [*[0] * len(own), *range(1, len(others) + 1)]
         return {
             "t": [time for time, _, _ in content],
             "e": [event for _, event, _ in content],
             "p": [risk for _, _, risk in content],
             "a": [risk for _, _, risk in content],
-            "g": [*group * len(own), *"aababb"],
+            "g": [*group * len(own), *("aababb"[at % 6] for at in range(len(others)))],
             "u": people,
             "k": list(range(len(content))),
         }
@@ -881,8 +883,11 @@ class ConcordanceIndex(Divisible[ConcordanceRelease, ByGroup[ConcordanceRelease]
 def concordance_pairs() -> tuple[Pair, ...]:
     """Return neighbours where a row turns all its pairs around."""
     best, worst = (0.1, 1, 1.0), (0.1, 1, 0.0)
+    hundreds = [(0.5 + at / 100, 1, 0.9 - at / 1000) for at in range(300)]
     return (
         survival_pair("the first event falls from the top to the bottom", [best], [worst]),
         survival_pair("the first event leaves", [best], [], **REMOVE),
         survival_pair("a person's two events fall", [best] * 2, [worst] * 2, **PERSON),
+        # Where rows are many hardly anything is spent on their number: the value shows most.
+        survival_pair("the first of hundreds falls from top to bottom", [best], [worst], hundreds),
     )

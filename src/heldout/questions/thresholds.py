@@ -544,10 +544,13 @@ class Conformal(Divisible[ConformalRelease, ByGroup[ConformalRelease]]):
     @classmethod
     def worst_cases(cls) -> tuple[WorstCase, ...]:
         low, high = (0.0, 0.0), (1.0, 1.0)
+        # So many that the rank that must be reached is one of them, and one to a cell or less.
+        others = [((at + 0.5) / 100, 0.5) for at in range(100)]
+        two = [high] * 2
         pairs = (
-            value_pair("a value from end to end", [low], [high]),
-            value_pair("the largest value leaves", [high], [], **REMOVE),
-            value_pair("a person's two values from end to end", [low, low], [high] * 2, **PERSON),
+            value_pair("a value from end to end", [low], [high], others),
+            value_pair("the largest value leaves", [high], [], others, **REMOVE),
+            value_pair("a person's two values from end to end", [low] * 2, two, others, **PERSON),
         )
-        why = "the choice and the counts divide the price"
-        return (WorstCase(pairs=pairs, make=value_table, why=why),)
+        why = "the choice and the counts divide the price, and all ranks move one way"
+        return (WorstCase(pairs=pairs, make=value_table, epsilon="4", why=why),)

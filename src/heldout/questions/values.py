@@ -617,12 +617,14 @@ def value_table(content: Any, options: Mapping[str, Any]) -> PrivateTable:
     return Dataset(content, **{"values": values, "name": "neighbour", **options})
 
 
-def value_pair(name: str, first: OwnRows, second: OwnRows, **options: Any) -> Pair:
+def value_pair(
+    name: str, first: OwnRows, second: OwnRows, others: OwnRows = _OTHERS, **options: Any
+) -> Pair:
     """Return one person's rows of a and b on either side, beside those of others."""
 
     def of(own: OwnRows) -> dict[str, Any]:
-        content = [*own, *_OTHERS]
-        people = [*[0] * len(own), *range(1, len(_OTHERS) + 1)]
+        content = [*own, *others]
+        people = [*[0] * len(own), *range(1, len(others) + 1)]
         return {
             "a": [a for a, _ in content],
             "b": [b for _, b in content],
