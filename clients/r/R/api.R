@@ -150,24 +150,6 @@ ho_report <- function(server, identity) {
   ho_call(server, "GET", ho_path("/reports/{identity}.html", identity = identity))
 }
 
-#' Who spent what on which model.
-#' @export
-ho_show_ledger <- function(server, dataset = NULL) {
-  ho_call(server, "GET", ho_path("/ledger"), query = list(`dataset` = dataset))
-}
-
-#' Where the chain ends: keep it, and a ledger that is put back is noticed.
-#' @export
-ho_ledger_head <- function(server) {
-  ho_call(server, "GET", ho_path("/ledger/head"))
-}
-
-#' Check the whole chain; with a receipt's hash, find that booking. Analysts name a receipt.
-#' @export
-ho_verify_ledger <- function(server, receipt = NULL) {
-  ho_call(server, "GET", ho_path("/ledger/verify"), query = list(`receipt` = receipt))
-}
-
 #' Who the token's owner is.
 #' @export
 ho_me <- function(server) {
@@ -264,10 +246,28 @@ ho_cancel <- function(server, name, identity) {
   ho_call(server, "DELETE", ho_path("/boards/{name}/submissions/{identity}", name = name, identity = identity))
 }
 
+#' Who spent what on which model.
+#' @export
+ho_show_ledger <- function(server, dataset = NULL) {
+  ho_call(server, "GET", ho_path("/ledger"), query = list(`dataset` = dataset))
+}
+
+#' Where the chain ends: keep it, and a ledger that is put back is noticed.
+#' @export
+ho_ledger_head <- function(server) {
+  ho_call(server, "GET", ho_path("/ledger/head"))
+}
+
+#' Check the whole chain; with a receipt's hash, find that booking. Analysts name a receipt.
+#' @export
+ho_verify_ledger <- function(server, receipt = NULL) {
+  ho_call(server, "GET", ho_path("/ledger/verify"), query = list(`receipt` = receipt))
+}
+
 #' Who did what, newest first: all for auditors; custodians' own deeds and their data sets'.
 #' @export
-ho_audit <- function(server, who = NULL, action = NULL, since = NULL, until = NULL, before = NULL) {
-  ho_call(server, "GET", ho_path("/audit"), query = list(`who` = who, `action` = action, `since` = since, `until` = until, `before` = before))
+ho_audit <- function(server, before = NULL, who = NULL, action = NULL, since = NULL, until = NULL) {
+  ho_call(server, "GET", ho_path("/audit"), query = list(`before` = before, `who` = who, `action` = action, `since` = since, `until` = until))
 }
 
 #' The same as CSV, without a limit.
