@@ -92,18 +92,20 @@ def test_a_quote_and_the_release_agree(
     error = np.abs(scores - labels) ** (1 if name == "mean absolute error" else 2)
     mean = float(error.mean())
     errors = {"mean_error": mean, "error_spread": float(error.std() / np.sqrt(mean * (1 - mean)))}
-    quote = session.quote(
-        question,
-        rows=count,
-        positives=positives,
-        auc=AUC,
-        average_precision=float(average_precision_score(labels, scores)),
+    guess = {
+        "rows": count,
+        "positives": positives,
+        "auc": AUC,
+        "average_precision": float(average_precision_score(labels, scores)),
         **({} if name in CALIBRATED else errors),
-    )
+    }
+    # One forecast of curves may be three times as wide as most: as one release in a hundred is.
+    quotes = [session.quote(question, **guess) for _ in range(RUNS if kind is q.Curves else 1)]
+    quoted = q.HalfWidths.median([each.half_widths[0][name] for each in quotes])
     released = [q.HalfWidths.of(session.ask(question).measures[name], 0.95) for _ in range(RUNS)]
-    assert session.spent.epsilon == RUNS * quote.loss.epsilon
+    assert session.spent.epsilon == RUNS * quotes[0].loss.epsilon
     least = SPREADS.get(name, 0.03)
-    agree(quote.half_widths[0][name], released, question.draws, least=least)
+    agree(quoted, released, question.draws * len(quotes), least=least)
 
 
 @pytest.mark.chance(louder(0, 3, 40))
