@@ -1,4 +1,4 @@
-"""The pictures of docs/server-pages.md: made here, so that they show the pages as they are.
+"""The pictures of docs/server.md: made here, so that they show the pages as they are.
 
 make test-browser SCREENSHOTS=1        # writes them
 """
