@@ -96,7 +96,7 @@ def _refuse(words: Sequence[str], kinds: Sequence[str]) -> None:
         if not word.startswith("-") and not (place and words[place - 1].startswith("--"))
     ]
     if len(free) < 2 and not get_close_matches((free or [""])[0], kinds):
-        raise ArgumentError(f"Say what to ask, after the rows: {', '.join(kinds)}.")
+        raise ArgumentError(f"Name a question after the rows: {', '.join(kinds)}.")
     word = free[-1]
     near = get_close_matches(word, kinds, n=1)
     mean = f" Did you mean {near[0]!r}?" if near else ""
