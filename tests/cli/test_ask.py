@@ -171,3 +171,5 @@ def test_each_kind_of_claim_is_asked_on_the_command_line(run, here):
         told = run(*words, "--yes")
         assert told.code == 0, told.err
         assert f"{claim}: {verdict}" in told.out.replace("\n", " ")
+        assert ("above 0.999" if verdict == "holds" else "below 0.001") in told.out
+        assert "0.9999" not in told.out
