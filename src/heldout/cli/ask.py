@@ -133,6 +133,11 @@ def _command(question: type["Question[Any]"], options: type[Custody]) -> Callabl
         }
         words |= {name: getattr(frame, name) for name in SHARED & set(form)}
         Page(out=out).check(*question.writes)
+        if question.writes and not (out or frame.as_json or frame.remote.server):
+            raise ArgumentError(
+                f"--out must be given: the answer is a {question.writes[0]} file, such as "
+                f"--out answer{question.writes[0]}. Or pass --json."
+            )
         asked = question(**{name: value for name, value in words.items() if value is not None})
         bought = buy(asked, table=table, rows=rows, options=options, frame=frame)
         bought.deliver(
