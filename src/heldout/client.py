@@ -52,7 +52,7 @@ KINDS: Final = {
     ".parquet": "application/vnd.apache.parquet",
     ".csv": "text/csv",
 }
-"""What a file is, by how its name ends."""
+"""Content type of a file, by the ending of its name."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -452,7 +452,7 @@ class RemoteDataset:
         """
         names = [str(model) for model in models]
         if len(set(names)) < len(names):
-            raise ArgumentError("models must be different ones: each is asked about once.")
+            raise ArgumentError("Pass different models: each is asked about once.")
         waiting = {
             name: self.submit(
                 *questions,
@@ -606,8 +606,9 @@ class Evaluation:
                     left = until - time.monotonic()
                     if left <= 0:
                         raise TimeoutError(
-                            f"Evaluation {self.id} still waits. The server goes on with it: call "
-                            "wait again, or take it up later with Server.evaluation."
+                            f"Evaluation {self.id} is still waiting. The server keeps working "
+                            "on it: call wait again, or fetch it later with "
+                            "Server.evaluation."
                         )
                     place = self._record.get("queue_place") or 0
                     progress.say(f"At most {place} before yours" if place else "Being worked on")
@@ -721,7 +722,7 @@ class RemoteBoard:
             if submission["state"] == "refused":
                 raise PrivacyError(str(submission["words"]))
             time.sleep(PAUSE)
-        raise PrivacyError("The submission still waits. Look at submissions() later.")
+        raise PrivacyError("The submission is still waiting. Look at submissions() later.")
 
     def __repr__(self) -> str:
         return f"RemoteBoard({self.name!r})"
@@ -730,7 +731,7 @@ class RemoteBoard:
 def not_put_back(*, seen: Head, now: Head) -> None:
     """Refuse a ledger that ends before the place where it was seen to end."""
     if now["ledger"] != seen["ledger"]:
-        raise LedgerTampered("The server has another ledger than before.")
+        raise LedgerTampered("The server's ledger is not the one that it had before.")
     shorter = now["sequence"] < seen["sequence"]
     if shorter or (now["sequence"] == seen["sequence"] and now["hash"] != seen["hash"]):
         raise LedgerTampered(

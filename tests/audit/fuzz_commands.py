@@ -191,9 +191,9 @@ command("select", _0=FILE, label=("word", "y"), epsilon=("word", "1"), columns=(
         words=OUT, hash_size=NOT, longest=NOT, legend=OUT, method=NOT, score=NOT, k=("word", "1"),
         threshold=NOT, features_per_row=NOT, positive=NOT, negative=NOT, most_rows=NOT, **CUSTODY,
         **PAID)  # fmt: skip
-command("twin", "good.csv", "--yes", "--values", "p=0,1", "--values", "q=0,1", epsilon=("word", "1"), bins=NOT,
+command("twin", "good.csv", "--yes", "--json", "--values", "p=0,1", "--values", "q=0,1", epsilon=("word", "1"), bins=NOT,
         whole=NOT, out=OUT, **CUSTODY, **PAID)  # fmt: skip
-command("train", "good.csv", "--yes", "--columns", "a,b", "--label", "y", epsilon=("word", "1"), sizes=NOT,
+command("train", "good.csv", "--yes", "--json", "--columns", "a,b", "--label", "y", epsilon=("word", "1"), sizes=NOT,
         ordered=NOT, ridge=NOT, out=OUT, **CUSTODY, **PAID)  # fmt: skip
 command("model", "check", public=True, _0=("file", "model.json"), output=NOT)
 command("pool", public=True, _0=("file", "north.json"), _1=("file", "south.json"), out=OUT)

@@ -36,7 +36,7 @@ def test_an_audit_prints_a_bound_and_a_violator_is_not_an_error(
     assert not own["violated"]
     assert own["confidence"] == pytest.approx(0.9995)
     assert main(["audit", "half-the-scale", *words]) == 0
-    assert "not so" in capfd.readouterr().out
+    assert "caught" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(

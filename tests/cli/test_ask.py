@@ -105,7 +105,7 @@ def test_a_kind_shows_its_fields_with_their_help_wherever_the_rows_stand(run):
     ("words", "told"),
     [
         (("ask", "test.parquet", "acu"), "No question 'acu'. Did you mean 'auc'? Questions: auc, "),
-        (("ask", "test.parquet"), "Say what to ask, after the rows: auc, "),
+        (("ask", "test.parquet"), "Name a question after the rows: auc, "),
         ((*ASK, "--epsilon", "1", "--labl", "y"), "No option --labl. Did you mean --label? "
          "Try 'heldout ask auc --help'."),
         (ASK, "--epsilon must be given. Try 'heldout ask auc --help'."),
@@ -171,3 +171,5 @@ def test_each_kind_of_claim_is_asked_on_the_command_line(run, here):
         told = run(*words, "--yes")
         assert told.code == 0, told.err
         assert f"{claim}: {verdict}" in told.out.replace("\n", " ")
+        assert ("above 0.999" if verdict == "holds" else "below 0.001") in told.out
+        assert "0.9999" not in told.out

@@ -29,6 +29,7 @@ EVALUATE = ("evaluate", "test.parquet", "--label", "readmitted", "--score", "ris
         ("plan --rows 100 --epsilno 1", "Did you mean --epsilon?"),
         ("ledger show ledger.sqlite --lats 3", "Did you mean --last?"),
         ("evaluate test.parquet --qqqqqqq 1 --epsilon 1", "No option --qqqqqqq. Try"),
+        ("ask test.parquet linear-regression --terms age", "No option --terms. Try"),
         ("evaluat test.parquet", 'Did you mean "evaluate"?'),
         ("ledger shwo", 'Did you mean "show"?'),
     ],
@@ -161,3 +162,24 @@ def _stat(place: Path) -> list[str]:
         return place.read_text().rpartition(")")[2].split()
     except OSError:
         return []
+
+
+def test_an_answer_that_is_a_file_is_not_paid_for_without_a_place(run, here):
+    words = ("twin", "test.parquet", "--values", "risk_a=0,1", "--values", "risk_b=0,1",
+             "--epsilon", "1", "--ledger", "twin.sqlite", "--budget", "1")  # fmt: skip
+    refused = run(*words)
+    assert refused.code == 2
+    assert "--out must be given: the answer is a .csv file" in refused.err
+    assert not (here / "twin.sqlite").exists(), "nothing is booked"
+    assert run(*words, "--out", "twin.csv").code == 0
+    assert (here / "twin.csv").read_text().startswith("risk_a,risk_b")
+
+
+def test_a_budget_above_that_of_the_people_shows_what_is_left(run):
+    place = ("people.sqlite", "clinic")
+    unit = ("--unit", "patient_id", "--people", "patients")
+    assert run("ledger", "register", *place, "--budget", "2", *unit).code == 0
+    for words in (("raise", *place, "--budget", "3"), ("grant", *place, "dana", "--budget", "5")):
+        said = " ".join(run("ledger", *words).out.split())
+        assert f"budget epsilon {words[-1]}, spent epsilon 0, left epsilon 2 with" in said
+    assert "left" not in run("ledger", "revoke", *place, "dana").out

@@ -326,7 +326,7 @@ def test_an_evaluation_is_looked_at_again_given_up_after_a_while_and_taken_up_la
     stuck = type(waits)(waits._server, dict(waits._record))
     stuck._refresh = lambda wait=0: None  # type: ignore[method-assign]
     assert not stuck.done
-    with pytest.raises(TimeoutError, match="still waits"):
+    with pytest.raises(TimeoutError, match="still waiting"):
         stuck.wait(timeout=0.01)
     answered = waits.wait(timeout=60)
     assert waits.done

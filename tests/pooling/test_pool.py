@@ -41,7 +41,7 @@ def test_pooled_counts_are_those_of_all_rows_when_noise_is_next_to_nothing(sessi
     assert pooled.true_positives == (called & truth).sum()
     assert pooled.false_positives == (called & ~truth).sum()
     assert pooled.recall == pytest.approx((called & truth).sum() / truth.sum())
-    with pytest.raises(ArgumentError, match="mean cost is no ratio"):
+    with pytest.raises(ArgumentError, match="mean cost is not a ratio"):
         pooled.cost()
 
 
@@ -191,7 +191,7 @@ def test_files_of_one_name_are_told_apart_by_their_folders(areas, tmp_path, caps
     content = json.loads(capsys.readouterr().out)
     assert [each["site"] for each in content["sites"]] == ["north/answers", "south/answers"]
     assert main(["pool", files[0], f"./{files[0]}"]) == 2
-    assert "Each file must be given once" in capsys.readouterr().err
+    assert "Pass each file once" in capsys.readouterr().err
 
 
 def test_questions_that_not_every_site_asked_are_named(sessions, tmp_path, capsys):

@@ -65,14 +65,14 @@ def test_a_model_of_other_columns_is_refused_when_it_is_chosen(site: Site) -> No
     other = site.upload({"coefficients": {"weight": 1}, "intercept": 0, "link": "logit"})
     quoted = quote(site, other["id"])
     assert quoted.status_code == 422
-    assert "'weight', which is no feature" in quoted.json()["detail"]
+    assert "'weight', which is not a feature" in quoted.json()["detail"]
     asked = site.ask(AUC, artifact=other["id"], key="other")
     assert asked.status_code == 422, "no job, no price"
     ana = visit(site, "ana")
     page = ana.get(
         f"/datasets/readmissions/ask?artifact={other['id']}&question=auc&by=price&cost=5"
     )
-    assert "which is no feature of this data set" in page.text
+    assert "which is not a feature of this data set" in page.text
     assert "disabled>Continue" in page.text
     assert quote(site, site.upload()["id"]).status_code == 200
 

@@ -62,4 +62,7 @@ def test_each_kind_of_claim_is_priced_answered_and_shown(tmp_path: Path) -> None
         assert answer["answers"][0]["verdict"] == verdict, name
         page = ana.get(f"/api/v1/reports/{answer['id']}.html").text
         assert verdict in page
+        shown = page.split("<script", 1)[0]
+        assert ("above 0.999" if verdict == "holds" else "below 0.001") in shown, name
+        assert "0.9999" not in shown
     site.service.close()

@@ -321,7 +321,7 @@ def test_questions_about_rows_alone_take_no_model_and_stand_alone(both: Site) ->
     refused = ask(both, "habits", "without", auc)
     assert "artifact must be the id" in refused["detail"]
     refused = ask(both, "habits", "two", auc, train, artifact=model)
-    assert "Ask 'auc' and 'training' apart" in refused["detail"]
+    assert "Ask 'auc' and 'training' separately" in refused["detail"]
     assert '"flags": {"columns"' in str(facts(both, "readmissions")["training"])
 
 

@@ -75,7 +75,7 @@ def test_every_step_says_what_is_wrong_and_keeps_what_was_filled_in(carol: Click
         ("Pick the column that models predict", {"sort": "two", "positive": "7"}),
         ("must be a number", {"label": "age", "sort": "number", "bound_low": "x"}),
         ("holds no numbers", {"label": "admission", "sort": "number", "bound_low": "0"}),
-        ("no number, and the column", {"label": "readmitted", "sort": "two", "positive": "yes"}),
+        ("not a number, but the column", {"label": "readmitted", "sort": "two", "positive": "yes"}),
         ("three classes", {"label": "readmitted", "sort": "classes", "classes": "0, 1"}),
         ("Choose what models predict", {"label": "readmitted"}),
     ):

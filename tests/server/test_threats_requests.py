@@ -191,7 +191,7 @@ def test_another_price_than_was_agreed_to_is_not_paid(opened: Any, agreed: str) 
     person = accounts.of_token(opened.service, opened.tokens["ana"], kind="api")
     asked = {"dataset": "readmissions", "artifact": opened.upload()["id"], "content": [AUC]}
     price = {"epsilon": agreed, "delta": "0"}
-    with pytest.raises(Conflict, match="another one than was agreed"):
+    with pytest.raises(Conflict, match="differs from the one that was agreed"):
         evaluations.submit(opened.service, person, **asked, key="k", most=price)
     opened.work()
     assert bookings(opened) == []

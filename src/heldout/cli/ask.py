@@ -96,7 +96,7 @@ def _refuse(words: Sequence[str], kinds: Sequence[str]) -> None:
         if not word.startswith("-") and not (place and words[place - 1].startswith("--"))
     ]
     if len(free) < 2 and not get_close_matches((free or [""])[0], kinds):
-        raise ArgumentError(f"Say what to ask, after the rows: {', '.join(kinds)}.")
+        raise ArgumentError(f"Name a question after the rows: {', '.join(kinds)}.")
     word = free[-1]
     near = get_close_matches(word, kinds, n=1)
     mean = f" Did you mean {near[0]!r}?" if near else ""
@@ -133,6 +133,11 @@ def _command(question: type["Question[Any]"], options: type[Custody]) -> Callabl
         }
         words |= {name: getattr(frame, name) for name in SHARED & set(form)}
         Page(out=out).check(*question.writes)
+        if question.writes and not (out or frame.as_json or frame.remote.server):
+            raise ArgumentError(
+                f"--out must be given: the answer is a {question.writes[0]} file, such as "
+                f"--out answer{question.writes[0]}. Or pass --json."
+            )
         asked = question(**{name: value for name, value in words.items() if value is not None})
         bought = buy(asked, table=table, rows=rows, options=options, frame=frame)
         bought.deliver(

@@ -146,7 +146,8 @@ def audit(
     if as_json:
         print_json([result.as_dict() for result in results])
     else:
-        head = ("subject", "claimed", "at least", "", "worst pair")
+        head = ("subject", "claimed", "at least", "verdict", "worst pair")
+        verdicts = ("broken", "caught")
         print_table(
             head,
             [
@@ -154,7 +155,7 @@ def audit(
                     result.subject,
                     str(result.claimed).removeprefix("epsilon "),
                     f"{result.epsilon:.3f} ({result.share:.0%})",
-                    "not so" if result.violated else "",
+                    verdicts[result.kind == VIOLATOR] if result.violated else "",
                     result.worst.pair,
                 )
                 for result in results

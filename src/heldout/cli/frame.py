@@ -95,7 +95,7 @@ class Remote:
     def rows(self) -> "RemoteDataset":
         """Return the data set, once the server says that it may be asked about."""
         if self.server is None or self.token_file is None or self.dataset is None:
-            raise ArgumentError("--server must go with --token-file and --dataset.")
+            raise ArgumentError("--server needs --token-file and --dataset.")
         key = None
         if self.server_key is not None:
             from heldout.server.signing import key_of
@@ -174,7 +174,7 @@ class Bought:
     frame: Frame
     ledger: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
-    """What pages call columns."""
+    """Names that pages show instead of those of columns."""
     signed_page: Callable[[], str] | None = None
     """The server's page, where a server has the rows."""
 
@@ -281,7 +281,7 @@ def _buy_from_server(questions: Sequence["Question[Any]"], frame: Frame) -> Boug
     scoring = frame.scoring
     takes_model = any(find(question.kind).takes_model() for question in questions)
     if scoring.model is None and takes_model:
-        raise ArgumentError("--model must be given: the file that the server is to judge.")
+        raise ArgumentError("--model must be given: the model that the server evaluates.")
     rows = frame.remote.rows()
     if scoring.model is not None and not takes_model and not rows.facts.get("from_models"):
         raise ArgumentError("This question is about the rows alone: leave --model out.")

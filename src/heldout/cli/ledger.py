@@ -210,7 +210,7 @@ def revoke(
     """
     with open_ledger(place) as ledger:
         share = ledger.revoke(account, analyst=analyst, **signed.decision)
-        _say(ledger, share, f"The share of {analyst} is revoked", signed.as_json)
+        _say(ledger, share, f"The share of {analyst} is revoked", signed.as_json, is_open=False)
 
 
 @app.command(name="raise")
@@ -270,7 +270,7 @@ def close(
     """
     with open_ledger(place) as ledger:
         ledger.close(account, **signed.decision)
-        _say(ledger, account, f"{account} is closed", signed.as_json)
+        _say(ledger, account, f"{account} is closed", signed.as_json, is_open=False)
 
 
 @app.command
@@ -395,15 +395,21 @@ def _budget(text: str) -> "Budget":
     return Budget(epsilon=text)
 
 
-def _say(ledger: "Ledger", account: "Account | str", sentence: str, as_json: bool) -> None:
+def _say(
+    ledger: "Ledger",
+    account: "Account | str",
+    sentence: str,
+    as_json: bool,
+    *,
+    is_open: bool = True,
+) -> None:
     """Print how the account stands after a decision: as JSON, or as a sentence."""
-
-    budget, spent = ledger.budget(account), ledger.spent(account)
+    budget, spent, left = ledger.standing(account)
     if as_json:
         print_json({"budget": budget.as_dict(), "spent": spent.as_dict()})
     else:
-        standing = f"budget {budget}, spent {spent}"
-        console().print(one_line(f"{sentence}: {standing}."))
+        may = f", left {left} with the accounts above it" if is_open else ""
+        console().print(one_line(f"{sentence}: budget {budget}, spent {spent}{may}."))
 
 
 def _receipt(typed: str) -> str:

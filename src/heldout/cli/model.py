@@ -72,7 +72,7 @@ def check(
             console().print(one_line(str(problem)))
     if not model.row_wise:
         raise UnusableModel(
-            f"{model.name} is not proven to look at one row at a time. Mend it, or ask the "
+            f"{model.name} is not proven to look at one row at a time. Fix it, or ask the "
             "custodian to allow it in one process per row."
         )
 

@@ -430,9 +430,11 @@ def _misspelt(error: object, words: Sequence[str]) -> str | None:
     for word in words:
         option = word.partition("=")[0]
         if option.startswith("--") and len(option) > 2 and option not in known:
-            near = get_close_matches(option, known, n=3)
-            swapped = [name for name in near if sorted(name) == sorted(option)]
-            mean = f" Did you mean {(swapped or near)[0]}?" if near else ""
+            # Without the dashes, by which any two options are somewhat alike.
+            names = [name[2:] for name in known if name.startswith("--")]
+            near = get_close_matches(option[2:], names, n=3)
+            swapped = [name for name in near if sorted(name) == sorted(option[2:])]
+            mean = f" Did you mean --{(swapped or near)[0]}?" if near else ""
             return f"No option {one_line(option)}.{mean}"
     return None
 

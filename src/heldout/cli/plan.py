@@ -227,7 +227,7 @@ def pool(
 def _names(files: tuple[Path, ...]) -> list[str]:
     """Return what files are called; with their folder where sites call theirs alike."""
     if len({file.resolve() for file in files}) < len(files):
-        raise ArgumentError("Each file must be given once: it would count as two sites.")
+        raise ArgumentError("Pass each file once: otherwise it would count as two sites.")
     names = [file.stem for file in files]
     if len(set(names)) < len(names):
         names = [str(file.with_suffix("")) for file in files]

@@ -416,7 +416,7 @@ def verify(
     from heldout.server.signing import Genuine, key_of
 
     if (server is None) != (token_file is None):
-        raise ArgumentError("--server must go with --token-file.")
+        raise ArgumentError("--server needs --token-file.")
     given = text_of(page, "a page of an answer")
     genuine = Genuine.in_page(given, key=key_of(server_key))
     about_model = None if model is None else genuine.check_model(model)

@@ -367,7 +367,7 @@ class SummedConfusion(NoisyConfusion):
         return {**self._ratios, **self._named_counts}
 
     def contrast(self, contrast: Contrast) -> Measure:
-        raise ArgumentError(f"{contrast.name} is no ratio of counts, and cannot be pooled yet.")
+        raise ArgumentError(f"{contrast.name} is not a ratio of counts, and cannot be pooled yet.")
 
 
 class PooledConfusion(SummedConfusion, SummedPool):

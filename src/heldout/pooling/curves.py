@@ -89,7 +89,7 @@ class PooledCurves(PooledArea):
         for curve in self._curves[1:]:
             if curve.range != self._curves[0].range:
                 raise ArgumentError(
-                    "The sites' curves have different score ranges. Ask with the same at all."
+                    "The sites' curves have different score ranges. Ask every site with the same."
                 )
 
     @cached_property

@@ -21,7 +21,7 @@ def pool(answers: Iterable[Any], *, names: Sequence[str] | None = None) -> Poole
     it stands for people who are in one site alone.
     """
     if isinstance(answers, str | bytes | Mapping) or not isinstance(answers, Iterable):
-        raise ArgumentError(f"Pass a list of answers, one a site, got {shown(answers)}.")
+        raise ArgumentError(f"Pass a list of answers, one per site, got {shown(answers)}.")
     contents = [_as_mapping(answer) for answer in answers]
     if len(contents) < 2:
         raise ArgumentError(f"pool() needs the answers of two sites or more, got {len(contents)}.")
@@ -57,7 +57,7 @@ def _called(names: Any, sites: int) -> list[str]:
         return [f"site {k + 1}" for k in range(sites)]
     listed = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
     if not listed or len(names) != sites or len(set(names)) != sites:
-        raise ArgumentError("names must be a list of texts, one a site, all different.")
+        raise ArgumentError("names must be a list of texts, one per site, all different.")
     return list(names)
 
 
@@ -125,4 +125,6 @@ def _check_subjects(contents: Sequence[Mapping[str, Any]]) -> None:
             subject.get(name) if isinstance(subject, Mapping) else None for subject in subjects
         ]
         if any(value != values[0] for value in values):
-            raise ArgumentError(f"The reports have different {words}. Ask with the same at all.")
+            raise ArgumentError(
+                f"The reports have different {words}. Ask every site with the same."
+            )

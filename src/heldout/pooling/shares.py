@@ -40,7 +40,9 @@ def hand_in(
     The price is the whole question's, for people who are in this site alone.
     """
     if not isinstance(question, Confusion) or question.weighted:
-        raise ArgumentError("A confusion matrix, not by group and not weighted, can be handed in.")
+        raise ArgumentError(
+            "Only a confusion matrix that is neither weighted nor by group can be handed in."
+        )
     if session._about.protection.only_labels:
         raise ArgumentError(
             "Shares of noise are for neighbours that protect rows. Under 'label' pool releases."
@@ -90,7 +92,7 @@ def open_sum(
     """
     if handed_in < honest:
         raise ArgumentError(
-            f"{handed_in} sites handed in, and at least {honest} must. Do not open the sum."
+            f"{handed_in} sites handed in, but at least {honest} must. Do not open the sum."
         )
     mechanism = DiscreteLaplace.for_epsilon(
         question.price, l1_sensitivity=sensitivity, dimension=len(total)

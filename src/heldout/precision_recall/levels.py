@@ -43,7 +43,8 @@ def labelled_scores(
     weights = as_numbers(sample_weight, name="sample_weight")
     if weights.shape != scores.shape:
         raise ArgumentError(
-            f"sample_weight must be as long as y_score, got {weights.shape}. One weight a row."
+            f"sample_weight must be as long as y_score, got {weights.shape}. Pass one weight "
+            "per row."
         )
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
         raise ArgumentError(
@@ -189,8 +190,8 @@ def levels_from_counts(true_positives: ArrayLike, false_positives: ArrayLike) ->
     fp = as_numbers(false_positives, name="false_positives")
     if tp.ndim != 1 or tp.shape != fp.shape or not tp.size:
         raise ArgumentError(
-            "true_positives and false_positives must be equally long lists, got shapes "
-            f"{tp.shape} and {fp.shape}. Pass one pair of running counts a threshold."
+            "true_positives and false_positives must be lists of the same length, got shapes "
+            f"{tp.shape} and {fp.shape}. Pass one pair of running counts per threshold."
         )
     both = np.stack([tp, fp])
     if not np.isfinite(both).all() or both.min() < 0 or np.any(np.diff(both, axis=1) < 0):

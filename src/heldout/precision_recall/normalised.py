@@ -58,7 +58,7 @@ def normalised_auc(
             )
         return _normalise(float(area), fraction("prevalence", prevalence), span)
     if y_true is None or isinstance(y_true, (int, float)):
-        raise ArgumentError("y_true must hold one label a score. Pass the labels.")
+        raise ArgumentError("y_true must hold one label per score.")
     truth, scores, weights = labelled_scores(y_true, y_score, positive, sample_weight)
     if prevalence is None:
         weight = np.ones(truth.shape) if weights is None else weights

@@ -624,7 +624,7 @@ def revoke_token(service: Service, person: Person, token: str) -> None:
     mine = _still_open((tokens.c.id == token) & (tokens.c.person == person.name))
     with service.store.write() as connection:
         if connection.execute(mine.values(revoked=now())).rowcount != 1:
-            raise Missing("There is no such token of yours.")
+            raise Missing("You have no such token.")
         above = [token]
         while above:
             children = sa.select(tokens.c.id).where(tokens.c.parent.in_(above))

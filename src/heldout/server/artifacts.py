@@ -33,7 +33,7 @@ ENDINGS = {
     ".parquet": "application/vnd.apache.parquet",
     ".csv": "text/csv",
 }
-"""What a browser's file is, by its name."""
+"""Type of a file from a browser, by the ending of its name."""
 HIDDEN = ("receiving", "deleted")
 CHECKING = "It waits for a worker to look at it, in a sandbox and without any row."
 
@@ -193,7 +193,7 @@ def delete(service: Service, person: Person, identity: str) -> None:
     with service.store.write() as connection:
         row = connection.execute(_own(person).where(artifacts.c.id == identity)).first()
         if row is None:
-            raise Missing("There is no such artefact of yours.")
+            raise Missing("You have no such artefact.")
         if _waited_for(connection, identity):
             raise Conflict("You asked about it, and that still waits. Cancel it, or wait for it.")
         mine = artifacts.update().where(artifacts.c.id == identity)
@@ -251,7 +251,7 @@ def find(service: Service, person: Person, identity: str) -> sa.Row[Any]:
     with service.store.look() as connection:
         row = connection.execute(FIND, {"by": person.name, "named": identity}).first()
     if row is None:
-        raise Missing("There is no such artefact of yours.")
+        raise Missing("You have no such artefact.")
     return row
 
 

@@ -86,11 +86,11 @@ class Control:
     input: str
     """number, text, checkbox or select."""
     words: tuple[str, ...]
-    """What was typed or chosen."""
+    """The text that was typed or chosen."""
     choices: tuple[str, ...]
     several: bool
     usual: str
-    """What it is if nothing is given, in words."""
+    """The default, in words."""
     in_sight: bool
 
     @classmethod
@@ -149,9 +149,9 @@ class Wish:
     """The copy of the rows that a question is about, if one is."""
     ticked: tuple[str, ...]
     fields: Mapping[str, Mapping[str, tuple[str, ...]]]
-    """What was typed for the fields of each kind."""
+    """Texts that were typed for the fields of each kind."""
     suggested: Mapping[str, Mapping[str, object]]
-    """What the public facts of the rows suggest for them, where nothing is typed."""
+    """Values that the public facts of the rows suggest, for fields where nothing is typed."""
     group: str
     by: str
     exact: int
@@ -159,7 +159,7 @@ class Wish:
     guess: Mapping[str, str]
     registered: Registered
     bought: tuple[int, float] | None = None
-    """How many rows are positive by an answer that was bought before, and when."""
+    """The number of positive rows by an answer that was bought before, and its date."""
 
     @classmethod
     def of(
@@ -313,7 +313,7 @@ class Offer:
     cost: int
     """Where the sliders stand that were not dragged."""
     guess: str
-    """What the widths were worked out for, in words: nobody looked at the rows."""
+    """The guess that widths were worked out for, in words: nobody looked at the rows."""
 
     @property
     def questions(self) -> list[Json]:

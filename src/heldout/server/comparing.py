@@ -32,7 +32,7 @@ class Block:
     figures: tuple[Figure, ...]
     rows: tuple[tuple[str, ...], ...]
     finding: str | None = None
-    """What it shows, in a sentence."""
+    """One sentence that says what it shows."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class Registered:
     state: str
     words: str
     descriptions: tuple[Description, ...]
-    """What is public of the rows, as each kind of rows that they can be asked as."""
+    """The public facts of the rows, for each kind of rows that questions can be about."""
     revision: int
     created: float
 

@@ -35,7 +35,7 @@ from heldout.server.settings import PREFIX, Settings
 from heldout.server.storage import Json
 
 OWN_VARIABLES: Final = PREFIX
-"""How the variables begin that hold the server's own settings, its database among them."""
+"""Prefix of the variables that hold the server's own settings, its database among them."""
 SPARK_TABLE: Final = re.compile(
     r"(?i)(?!(?:avro|binaryfile|csv|delta|iceberg|image|json|libsvm|orc|parquet|text|xml)[.])"
     r"[^\W\d]\w*(?:[.][^\W\d]\w*){0,2}"
@@ -43,9 +43,9 @@ SPARK_TABLE: Final = re.compile(
 """To Spark parquet.`/some/file` is a table as well, wherever the file is."""
 T = TypeVar("T")
 SCORE: Final = "score"
-"""What a model's scores are called beside the rows."""
+"""Name of the column with a model's scores."""
 ROW_NUMBER: Final = "row_number"
-"""What numbers the rows where no column names them."""
+"""Name of the column that numbers rows if no column names them."""
 
 
 # --- rules of single fields ----------------------------------------------------------------------
@@ -136,7 +136,7 @@ Label = Annotated[
 RELATIONS: Final = tuple(str(relation) for relation in Neighbours)
 WEIGHTS: Final = ("weight", "largest_weight")
 OF_CLASSES: Final = ("positive", "negative", "prevalence")
-"""What says something of an outcome that is there or not."""
+"""Fields that describe an outcome of yes or no."""
 SERVED: Final = (ScoredRows, ClassifiedRows, FittedRows, *(part.of for part in PARTS.values()))
 """The kinds of rows that a data set may have: those that a model is judged on, and parts."""
 
@@ -441,7 +441,7 @@ FIELDS: Final = {
     for name, field in Declaration.model_fields.items()
     if name != "parts"
 } | dict.fromkeys(PARTS)
-"""What a custodian declares of the rows, with what holds if it is left out."""
+"""Fields that a custodian declares about the rows, with their defaults."""
 
 
 def _beyond_defaults(given: Json) -> Json:

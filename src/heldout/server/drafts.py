@@ -24,7 +24,7 @@ from heldout.server.service import Missing, Service, checked_path_name
 from heldout.server.storage import Json, drafts, new_id, now
 
 Form = Mapping[str, Sequence[str]]
-"""What a step sent: texts by field."""
+"""Texts by field, as a step sent them."""
 STEPS: Final = ("kinds", "outcome", "rows", "columns", "spend")
 TITLES: Final = {
     "kinds": "What kind of values?",
@@ -37,7 +37,7 @@ KINDS: Final = {
     "text": "VARCHAR", "number": "DOUBLE", "whole number": "BIGINT", "true or false": "BOOLEAN",
     "date or time": "TIMESTAMP",
 }  # fmt: skip
-"""What a column of a CSV file may be said to hold, and the type that it is read as."""
+"""Kinds that a column of a CSV file may be declared as, and the type that each is read as."""
 SORTS: Final = {
     "two": "Yes or no: whether something is there",
     "classes": "One of several classes",
@@ -157,7 +157,7 @@ def find(service: Service, person: Person, identity: str) -> Draft:
     person.must_be("custodian", scope="manage")
     draft = of(service, person)
     if draft is None or draft.id != identity:
-        raise Missing("There is no such registration of yours. Begin a new one.")
+        raise Missing("You have no such registration. Begin a new one.")
     return draft
 
 
@@ -440,7 +440,7 @@ def _value(text: str, kind: str) -> int | float | str | bool:
             return number(text)
         except ValueError:
             continue
-    raise ArgumentError(f"{shown(text)} is no number, and the column holds numbers.")
+    raise ArgumentError(f"{shown(text)} is not a number, but the column holds numbers.")
 
 
 def _score(text: str) -> float:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from itsdangerous import URLSafeTimedSerializer
 
 RIVAL: Final = Rival.elsewhere
-"""What the scores of a second model are called beside the rows."""
+"""Name of the column with a second model's scores."""
 MOST_QUESTIONS: Final = 20
 ROWS_A_TICK: Final = 100_000
 SCORED_A_TICK: Final = 20_000
@@ -223,7 +223,7 @@ def _of_one_kind(registered: Registered, questions: Sequence[q.Question[Any]]) -
             )
         if known is not None and about is not known:
             raise ArgumentError(
-                f"Ask {questions[0].kind!r} and {question.kind!r} apart: the one is about "
+                f"Ask {questions[0].kind!r} and {question.kind!r} separately: one is about "
                 f"{known.rows_in_words}, the other about {about.rows_in_words}."
             )
         known = about
@@ -347,7 +347,7 @@ def submit(
         )
     offered = q.Quote(questions, about, q.Guess())
     if most is not None and dict(most) != offered.loss.as_dict():
-        raise Conflict("The price is another one than was agreed to. Ask for a new quote.")
+        raise Conflict("The price differs from the one that was agreed to. Ask for a new quote.")
     service.ledger.check(account, offered.event)
     brought = [usable(service, person, one) for one in (artifact, rival) if one]
     for model in brought if copy is None else ():
@@ -551,7 +551,7 @@ OF_KEY: Final = sa.select(evaluations).where(
 
 def _same(row: sa.Row[Any], digest: str) -> sa.Row[Any]:
     if row.digest != digest:
-        raise Conflict("This Idempotency-Key stands for another request. Use a new one.")
+        raise Conflict("This Idempotency-Key was used for another request. Use a new one.")
     return row
 
 

@@ -68,7 +68,7 @@ def columns_for(
         unknown = [name for name in listed if name not in allowed]
         if unknown:
             raise ArgumentError(
-                f"{shown(unknown[0])} is no feature of this data set. {_features(allowed)}"
+                f"{shown(unknown[0])} is not a feature of this data set. {_features(allowed)}"
             )
         if len(listed) != width:
             raise ArgumentError(
@@ -88,7 +88,7 @@ def columns_for(
             f"{_features(allowed)}"
         )
     raise ArgumentError(
-        f"The model asks for {shown(unknown[0])}, which is no feature of this data set. "
+        f"The model asks for {shown(unknown[0])}, which is not a feature of this data set. "
         f"{_features(allowed)}"
     )
 

@@ -96,7 +96,7 @@ SHORTEST, LONGEST = 0.01, 0.25
 """Seconds between two looks of a request that waits."""
 LINGER_BYTES: Final = 64 * 2**20
 LINGER_SECONDS: Final = 10.0
-"""How much more of a refused request is read, and for how long."""
+"""Limits on how much more of a refused request is read, and for how long."""
 UPLOADS: Final = frozenset(
     {("PUT", "/api/v1/artifacts"), ("POST", "/artifacts"), ("POST", "/register/upload")}
 )

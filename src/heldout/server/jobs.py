@@ -22,7 +22,7 @@ FLOAT: Final = sa.Float(53)
 MOST_ATTEMPTS: Final = 3
 HOUR: Final = 3600.0
 SCORE_BYTES: Final = 16
-"""What one score of one row counts for, with its share of keys and labels."""
+"""Bytes that one score of one row counts for, with its share of keys and labels."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Part(BaseModel):
     of: ClassVar[type[Description]]
     """The description of such rows: questions name it."""
     example: ClassVar[str]
-    """How it is declared, for whoever has not done so."""
+    """An example of how it is declared, for messages."""
     one_at_a_time: ClassVar[bool] = True
     """Whether a question is asked by itself: it may decide which columns are looked at."""
 

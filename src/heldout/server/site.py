@@ -73,7 +73,7 @@ DONE: Final = {
     "deleted": "The model is deleted. Answers about it stay.",
     "disabled": "This person can no longer sign in.",
 }
-"""What a page says after something was done, by the word in its address."""
+"""Sentences that a page shows after something was done, by the word in its address."""
 
 
 # --- who is looking ------------------------------------------------------------------------------

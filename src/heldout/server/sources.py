@@ -22,9 +22,9 @@ MOST_LISTED: Final = 500
 MOST_COLUMNS: Final = 1000
 """Columns that pages can ask about."""
 SECONDS: Final = 5
-"""How long a database may take to be reached."""
+"""Seconds within which a database must be reached."""
 ROLE: Final = {"host": "host", "port": "port", "database": "dbname", "username": "user"}
-"""What tells a role of a database apart: in an address, and among what it says after a ?."""
+"""Parts of a database's address that name the role: before the ? and after it."""
 DEFAULTS: Final = {"port": "5432"}
 
 

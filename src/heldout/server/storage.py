@@ -113,7 +113,7 @@ drafts = _table(
     sa.Column("picks", sa.JSON, nullable=False),
     _when("created"),
 )
-"""What there is to choose from, what was chosen, its columns with their types, and the forms."""
+"""The choices, what was chosen, its columns with their types, and the forms."""
 grants = _table(
     "grants",
     _text("dataset", primary_key=True),
