@@ -37,20 +37,40 @@ __all__ = [
 
 _LONGEST = 60
 _NOT_NUMBERS = "cmMV"  # complex, durations, times, records: NumPy would make doubles of most
+_OF_ROWS = ("__array__", "__dataframe__", "__arrow_c_array__", "__arrow_c_stream__")
+"""What arrays, columns and tables of any library have."""
+_LONGEST_LIST = 20
 
 
 def shown(value: object) -> str:
     """Return a value for a message: on one line, brief, and without failing itself.
 
+    Rows that were given in place of something else are private: of arrays, columns, tables and long
+    lists only the type is shown.
+
     >>> shown("a\\nb"), shown(0.5), shown(10**5000), shown(Fraction(1, 3))
     ("'a\\\\nb'", '0.5', 'a long int', '1/3')
+    >>> shown([71.5] * 50), shown({"y": [71.5] * 50}), shown(["a", "b"])
+    ('a value of type list', 'a value of type dict', "['a', 'b']")
     """
     try:
+        if _may_be_rows(value):
+            return f"a value of type {type(value).__name__}"
         text = str(value) if isinstance(value, Fraction | Decimal) else repr(value)
     except Exception:
         return f"a long {type(value).__name__}"
     text = visible(" ".join(text.split()))
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _may_be_rows(value: object) -> bool:
+    if isinstance(value, str | bytes) or not hasattr(type(value), "__len__"):
+        return False
+    if any(hasattr(type(value), name) for name in _OF_ROWS):
+        return True
+    if not isinstance(value, Collection) or len(value) > _LONGEST_LIST:
+        return isinstance(value, Collection)
+    return any(map(_may_be_rows, value.values() if isinstance(value, Mapping) else value))
 
 
 def visible(text: str, *, allowed: str = "") -> str:
