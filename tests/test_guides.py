@@ -15,7 +15,7 @@ COPIED = ["src", "papers", "tests", "proofs", "tools", "docs", "pyproject.toml",
           "README.md", "CHANGELOG.md", "CONTRIBUTING.md"]  # fmt: skip
 STEP = re.compile(r"(?:^<!-- ([^\n]+?) -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LISTED = re.compile(r"^- `([^`]+)`", re.MULTILINE)
-PAGE = (ROOT / "docs" / "adding-to-it.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "adding-a-question.md").read_text(encoding="utf-8")
 GUIDES = dict(
     re.findall(r"^## (Adding [^\n]+)\n(.*?)(?=^## Adding |\Z)", PAGE, re.MULTILINE | re.DOTALL)
 )

@@ -218,7 +218,7 @@ class Question(ABC, Generic[R_co]):
 
     To add one: a subclass with `kind`, `title`, `asks`, `tells`, `of`, `request` and `read`, in a
     module of `heldout.questions` or of a package with the entry point `heldout.questions`. Nothing
-    else lists kinds. See docs/adding-to-it.md.
+    else lists kinds. See docs/adding-a-question.md.
     """
 
     kind: ClassVar[str]
