@@ -38,7 +38,7 @@ __all__ = [
 _LONGEST = 60
 _NOT_NUMBERS = "cmMV"  # complex, durations, times, records: NumPy would make doubles of most
 _OF_ROWS = ("__array__", "__dataframe__", "__arrow_c_array__", "__arrow_c_stream__")
-"""What arrays, columns and tables of any library have."""
+"""Arrays, columns and tables of any library have one of these methods."""
 _LONGEST_LIST = 20
 
 

@@ -53,7 +53,7 @@ class Measure(float):
     terms: str
     whole: bool
     is_probability: bool
-    """Whether it prints as one: near certainty as "above 0.999"."""
+    """True if it prints as a probability: near certainty as "above 0.999"."""
     least: float | None
     _share: Callable[[float], float] | None
     reach: Callable[[float], float] | None

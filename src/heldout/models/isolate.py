@@ -40,7 +40,7 @@ TRIES = 3  # at starting a keeper
 MOST_ANSWER = 2**20
 _TUNABLES = "GLIBC_TUNABLES"
 _OF_PYTHON = ("PYTHON", "LD_", "DYLD_", "LC_", "LANG", "PATH", "TZ")
-"""How variables begin that an interpreter is found and started by."""
+"""Prefixes of the variables by which an interpreter is found and started."""
 _STARTING = threading.Lock()
 
 

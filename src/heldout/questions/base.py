@@ -232,7 +232,7 @@ class Question(ABC, Generic[R_co]):
     of: ClassVar[tuple[type[Description], ...]]
     """Which rows it may be asked of, by their description."""
     needs_columns: ClassVar[tuple[int, str]] = (0, "")
-    """How many columns with bounds the rows must declare, and what to say if there are fewer."""
+    """The number of columns with bounds that rows must declare; the message if there are fewer."""
     column_field: ClassVar[str | None] = None
     """The field that names one of them; the first is suggested."""
     holds_sections: ClassVar[bool] = False

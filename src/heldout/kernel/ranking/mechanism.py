@@ -488,7 +488,7 @@ class RankSumLaw:
     scale: float
     count_scale: float
     away: float
-    """How far the released number is from one half."""
+    """The distance of the released number from one half."""
 
     def survival(self, rungs: Any, distance: Any) -> Floats:
         """P(|noise| > distance) for classes of so many units, in doubles."""
