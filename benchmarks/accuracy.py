@@ -376,7 +376,7 @@ def learning(populations: list[Population], runs: int, random: Any, out: Rows) -
             own, textbook, best = np.mean(found, axis=0)
             error = float(np.std(np.subtract(*np.transpose(found)[:2]))) / math.sqrt(len(found))
             print(f"  {name}, epsilon {epsilon}: {own:.3f}, {textbook:.3f}, {best:.3f}")
-            what = f"learning, {name}, epsilon {epsilon}: textbook's AUC less ours"
+            what = f"learning, {name}, epsilon {epsilon}: textbook's AUC minus ours"
             out.add(what, float(textbook - own), error, high=0.0)
 
 

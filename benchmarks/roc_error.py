@@ -138,7 +138,7 @@ def compared(data: Path | None, runs: int, neighbours: str, out: Rows) -> None:
             what = f"{kind.upper()} error / best of the {family}, {neighbours}"
             error = 1.25 * float(np.median(errors)) / np.sqrt(len(errors))
             out.add(f"{what}: median cell", float(np.median(ratios)), error, high=middle)
-            out.add(f"{what}: worst cell less two errors", max(clear), 0.0, high=worst)
+            out.add(f"{what}: worst cell minus two errors", max(clear), 0.0, high=worst)
 
 
 def tell(name: str, epsilon: str, found: dict[str, dict[str, float]]) -> None:
