@@ -206,15 +206,28 @@ def test_the_table_of_metrics_and_that_of_questions_are_those_of_the_registries(
     assert line in page
 
 
-def test_the_page_of_trusted_lines_counts_the_source_as_it_is() -> None:
+def test_the_page_of_proofs_counts_the_lines_of_the_source_as_it_is() -> None:
     tool = tool_of("trusted")
     page = tool.PAGE.read_text(encoding="utf-8")
-    assert page == tool.page(), "run tools/trusted.py --write"
+    assert page == tool.page(page), "run tools/trusted.py --write"
     door = tool.kernel_behind({("heldout.kernel.door", "release")})
     reached = {name for module, name in door if module == "heldout.kernel.ledger.tables"}
     assert "Tables" in reached, "through the type of an argument, and from part to part"
     prices = {name for module, name in door if module == "heldout.kernel.events"}
     assert "_discrete_laplace" in prices, "through the table that a decorator fills"
+
+
+def test_an_old_address_leads_to_a_page_and_a_heading() -> None:
+    moved = tool_of("site_pages").MOVED
+    assert "operations" in moved
+    for name, target in moved.items():
+        assert not (ROOT / "docs" / f"{name}.md").exists(), f"{name} is a page"
+        file, _, heading = target.partition("#")
+        page = {"proofs/index.html": ROOT / "proofs" / "README.md"}.get(
+            file, (ROOT / "docs" / file).with_suffix(".md")
+        )
+        assert page.is_file(), target
+        assert not heading or heading in _headings(page), target
 
 
 @pytest.mark.slow

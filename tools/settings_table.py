@@ -1,4 +1,4 @@
-"""Writes the table of settings into docs/operations.md, between its two marks.
+"""Writes the table of settings into docs/server.md, between its two marks.
 
 python tools/settings_table.py
 """
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heldout.server.settings import table
 
-PAGE = Path(__file__).parents[1] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[1] / "docs" / "server.md"
 BEGIN, END = "<!-- settings: made by tools/settings_table.py -->\n", "<!-- end of settings -->"
 
 

@@ -23,6 +23,30 @@ SCHEMA = "release.schema.json"
 SVG = "http://www.w3.org/2000/svg"
 PICTURE = re.compile(r"^<!-- picture: ([\w-]+) -->$", re.MULTILINE)
 REFERENCE = re.compile(r"^<!-- reference: ([\w.]+) -->$", re.MULTILINE)
+MOVED = {  # pages that are now part of another one, by the address that they had
+    "board": "values.html",
+    "choosing-epsilon": "how-it-works.html#choosing-epsilon",
+    "coming-from": "questions.html#coming-from-another-tool",
+    "conclusions": "synthetic-data.html",
+    "engines-cost": "engines.html",
+    "errata": "papers.html#errata",
+    "known-limits": "security.html#known-limits",
+    "metrics": "reference.html#metrics",
+    "models": "custodian.html#models-from-outside",
+    "neighbours-and-units": "how-it-works.html#neighbours-and-units",
+    "nist-800-226": "standards.html",
+    "asvs": "standards.html#the-server-against-asvs",
+    "operations": "server.html#running-a-server",
+    "precision-recall": "ranking.html",
+    "private-benchmark": "values.html",
+    "reading-a-release": "questions.html#reading-a-release",
+    "scikit-learn": "questions.html#scikit-learn",
+    "scores": "questions.html#scores-of-any-size-and-ranking-on-the-grid",
+    "separability": "synthetic-data.html",
+    "server-pages": "server.html#the-pages-step-by-step",
+    "thresholds": "curves.html",
+    "trusted-lines": "proofs/index.html#lines-to-read-before-you-believe-a-claim",
+}
 LINK = re.compile(r"(\]\()([^)#\s]+\.(?:md|json))(#[^)\s]*)?\)")
 
 
@@ -55,6 +79,14 @@ def on_files(files: Any, config: Any) -> Any:
         named = svg if "xmlns=" in svg else svg.replace("<svg", f'<svg xmlns="{SVG}"', 1)
         files.append(File.generated(config, f"pictures/{name}.svg", content=named))
     return files
+
+
+def on_post_build(config: Any) -> None:
+    """Lead old addresses to where their pages went."""
+    for name, target in MOVED.items():
+        refresh = f'<meta http-equiv="refresh" content="0; url={target}">'
+        text = f'<!doctype html>{refresh}<a href="{target}">This page has moved.</a>\n'
+        (Path(config.site_dir) / f"{name}.html").write_text(text, encoding="utf-8")
 
 
 def _llms() -> str:

@@ -1,7 +1,7 @@
-"""Counts the lines that a reviewer must read to believe each claim; `--write` renews the page.
+"""Counts the lines that a reviewer must read to believe each claim; `--write` renews the list.
 
 python tools/trusted.py            print
-python tools/trusted.py --write    renew docs/trusted-lines.md
+python tools/trusted.py --write    renew its part of proofs/README.md
 
 A claim rests on the symbols of its proof's `Source:` lines and on every symbol of the kernel that
 these refer to, directly or through others. References are read off the source text: names, the
@@ -20,7 +20,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
-PAGE = ROOT / "docs" / "trusted-lines.md"
+PAGE = ROOT / "proofs" / "README.md"
+PART = re.compile(
+    r"(?<=<!-- the lines are counted by tools/trusted.py --write -->\n).*(?=<!-- end of lines -->)",
+    re.DOTALL,
+)
 KERNEL = "heldout.kernel"
 SOURCE = re.compile(r"^Source: `src/(?P<file>[\w/]+)\.py`::`(?P<name>[\w.]+)`", re.MULTILINE)
 SHARED = ("one-door", "staged", "composition", "ledger", "custody")
@@ -212,8 +216,13 @@ def claims() -> dict[str, set[Symbol]]:
     return read
 
 
-def page() -> str:
-    """Return the whole page."""
+def page(text: str) -> str:
+    """Return the page of proofs with the lines as they are now."""
+    return PART.sub(lambda _: part(), text)
+
+
+def part() -> str:
+    """Return what the page of proofs says of lines."""
     proved = claims()
     behind = {claim: kernel_behind(symbols) for claim, symbols in proved.items()}
     shared = lines_of(set().union(*(behind[claim] for claim in SHARED)))
@@ -222,25 +231,22 @@ def page() -> str:
     reached = {line for symbols in behind.values() for line in lines_of(symbols)}
     inside = sum(module.startswith(KERNEL) for module, _ in shared)
     text = [
-        "# Lines to read before you believe a claim",
         "",
-        "<!-- written by tools/trusted.py --write -->",
-        "",
-        "A claim of privacy is as good as the code behind it. This page counts that code: lines "
+        "A claim of privacy is as good as the code behind it. These tables count that code: lines "
         "that are neither blank nor a comment, a docstring, an import or a list of exported names.",
         "",
         f"- The kernel (`src/heldout/kernel`) has **{total:,} lines** in {len(files)} files.",
         f"- Every release passes through **{inside:,} lines** of them, and {len(shared) - inside} "
         "lines outside: the door, the envelope of exact numbers, prices, composition and the "
         "ledger. Read these once.",
-        "- For one claim, read also the symbols that its [proof](../proofs/README.md) names, and "
+        "- For one claim, read also the symbols that its proof names, and "
         "the parts of the kernel that these refer to. The table counts both, without the shared "
         "lines.",
         "",
         "References are read off the source text (names, imports, types in annotations). An object "
         "behind a type that nobody names is not followed, and neither are libraries.",
         "",
-        "## By claim",
+        "### By claim",
         "",
         "| claim | symbols of the proof | their lines | further kernel lines | in all |",
         "|---|---|---|---|---|",
@@ -252,22 +258,22 @@ def page() -> str:
             own, others = own - shared, others - shared
         names = ", ".join(f"`{name}`" for name in sorted(name for _, name in symbols))
         mark = " (shared)" if claim in SHARED else ""
-        row = (f"[{claim}](../proofs/{claim}.md){mark}", names, len(own), len(others))
+        row = (f"[{claim}]({claim}.md){mark}", names, len(own), len(others))
         text.append(f"| {' | '.join(map(str, row))} | {len(own) + len(others)} |")
-    text += ["", "## By file of the kernel", ""]
+    text += ["", "### By file of the kernel", ""]
     text += ["| file | lines | shared by all | behind some claim |", "|---|---|---|---|"]
     for file, module in files.items():
         mine = {(module.name, number) for number in module.code}
         counts = (len(mine), len(mine & shared), len(mine & reached))
         text.append(f"| `{file}` | {' | '.join(map(str, counts))} |")
-    return "\n".join(text) + "\n"
+    return "\n".join(text) + "\n\n"
 
 
 def main(arguments: list[str]) -> int:
     if arguments == ["--write"]:
-        PAGE.write_text(page(), encoding="utf-8")
+        PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     else:
-        print(page())
+        print(part())
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What docs/models.md shows of other libraries is run where they are installed."""
+"""What docs/custodian.md shows of other libraries is run where they are installed."""
 
 import importlib.util
 import re
@@ -12,7 +12,7 @@ import pytest
 import heldout as ho
 from heldout.examples import readmission
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "models.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "custodian.md"
 BLOCK = re.compile(
     r"<!-- run by tests/models: (\w+) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )

@@ -21,7 +21,7 @@ def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_table_of_the_docs_is_that_of_the_code() -> None:
-    assert table() in (ROOT / "docs" / "operations.md").read_text(encoding="utf-8"), (
+    assert table() in (ROOT / "docs" / "server.md").read_text(encoding="utf-8"), (
         "run tools/settings_table.py"
     )
 

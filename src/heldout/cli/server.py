@@ -90,7 +90,7 @@ def serve(
     The first start makes the folder and prints the administrator's sign-in link. Everything is
     kept in the folder, in SQLite files, unless `--database` names a PostgreSQL database. Ctrl-C
     stops it; a job that was begun is finished first. Every setting can also come from the
-    environment or a file: docs/operations.md lists them. Examples:
+    environment or a file: docs/server.md lists them. Examples:
 
     ```
     heldout serve hospital --demo
@@ -292,7 +292,7 @@ def downgrade(folder: Path, /, *, to: str, database: str | None = None) -> None:
     folder
         The server's folder.
     to
-        The revision that the older version knows: docs/operations.md lists them.
+        The revision that the older version knows: docs/server.md lists them.
     database
         As in `heldout serve`; the address of the tables' owner.
     """

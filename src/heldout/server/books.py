@@ -59,7 +59,7 @@ def check_receipt(service: Service) -> None:
             f"The ledger was put back to an older copy, or replaced: this server has a receipt for "
             f"its entry {row.sequence}, and the ledger does not have that entry. Nothing was "
             "charged, and nothing will be until the custodian restores the newest copy. (If it is "
-            "lost for good: heldout serve --accept-ledger, see docs/operations.md.)"
+            "lost for good: heldout serve --accept-ledger, see docs/server.md.)"
         )
         refusal.sequence = row.sequence
         raise refusal from error

@@ -1,7 +1,7 @@
 """Every setting of the server: its meaning, its usual value, and where its value comes from.
 
 A value comes from the command line, else from the environment, else from a file, else it is the
-usual one. `tools/settings_table.py` writes the table of `docs/operations.md` from here.
+usual one. `tools/settings_table.py` writes the table of `docs/server.md` from here.
 """
 
 import os
@@ -288,7 +288,7 @@ def _known(name: str, where: str) -> str:
     if name in names:
         return name
     near = get_close_matches(name, names, n=1)
-    meant = f" Did you mean {near[0]}?" if near else " The table in docs/operations.md lists all."
+    meant = f" Did you mean {near[0]}?" if near else " The table in docs/server.md lists all."
     raise ArgumentError(f"No setting {shown(name)}, which is {where}.{meant}")
 
 
