@@ -82,6 +82,25 @@ def test_a_public_guess_takes_the_place_of_the_looks() -> None:
         assert price(made.event()).epsilon == 1
 
 
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
+def test_few_public_rows_are_counted_for_all_of_epsilon_and_no_class_decides(
+    protection: Any,
+) -> None:
+    for metric, visible in (("auc", 220), ("average-precision", 400)):
+        bound = visible * protection.rows_per_unit
+        few, enough = (
+            mechanism(metric, protection, rows=rows, outright=True) for rows in (bound - 1, bound)
+        )
+        assert few.are_few == protection.row_count_is_public
+        assert not enough.are_few
+        assert price(few.event()).epsilon == price(enough.event()).epsilon == 1
+        if few.are_few:
+            assert few.first_look is None
+            assert few.is_small((), ())
+            assert few.event() == few.counted((), ()).event()
+        assert not mechanism(metric, protection, rows=bound - 1).are_few  # by older rules
+
+
 def test_the_crossing_goes_by_the_noise_of_counts() -> None:
     least = {protection: mechanism("auc", protection).least for protection in PROTECTIONS}
     assert [*least.values()] == [22, 44, 66, 132, 22, 66]
@@ -96,9 +115,11 @@ def test_every_data_set_gives_a_value_or_a_table(protection: Any) -> None:
         table[100], table[65537 + 60_000] = m, n
         content = RankingAndTable(RankingStatistic(Fraction(1, 2), n, m), table)
         rows = n + m if protection.row_count_is_public else None
-        drawn = mechanism("auc", protection, rows=rows).sample(Sealed(content))
-        assert drawn.is_whole
-        assert (drawn.value is None) != (drawn.table is None)
+        for outright in (False, True):
+            asked = mechanism("auc", protection, rows=rows, outright=outright)
+            drawn = asked.sample(Sealed(content))
+            assert drawn.is_whole
+            assert (drawn.value is None) != (drawn.table is None)
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +153,17 @@ def test_a_counted_answer_is_stored_and_read_as_it_was(session: ho.Session) -> N
         content = json.loads(json.dumps(answered.as_dict()))
         [stored], [drawn] = Answered.from_dict(content).releases, answered.releases
         assert stored.as_dict() == drawn.as_dict()
+
+
+def test_answers_of_few_public_rows_are_read_by_the_rules_they_were_drawn_by() -> None:
+    rows = ho.Dataset({"y": [1, 0] * 50, "p": [0.8, 0.3] * 50}, label="y", score="p")
+    session = ho.Session(rows, budget=ho.Budget(epsilon=4))
+    for question, looks in ((q.Auc(epsilon=1), 0), (q.Auc(epsilon=1).under(4), 2)):
+        answered = session.answer(question)
+        content = json.loads(json.dumps(answered.as_dict()))
+        [stored], [drawn] = Answered.from_dict(content).releases, answered.releases
+        assert stored.as_dict() == drawn.as_dict()
+        assert len(drawn._as_drawn.looks) == looks
 
 
 def test_an_answer_whose_table_does_not_go_with_its_counts_is_refused(session: ho.Session) -> None:

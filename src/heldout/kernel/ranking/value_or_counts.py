@@ -38,6 +38,9 @@ FEW: Final[Mapping[str, int]] = MappingProxyType({"auc": 22, "average-precision"
 replace-one; twice as many under add-remove, where counts have half the noise. Chosen 2026-11-18 on
 five made-up sets, adult, CPS and ACS at 5 to 160 rows times epsilon; measured on others by
 benchmarks/beside.py."""
+OUTRIGHT: Final[Mapping[str, int]] = MappingProxyType({"auc": 220, "average-precision": 400})
+"""Rows times epsilon, under replace-one, below which looks cost more than they tell: with a public
+row count counts are drawn outright. Chosen 2026-11-18 on the same sets at 100, 200 and 400."""
 MOST_ROWS: Final = 10**15
 
 
@@ -103,7 +106,8 @@ class ValueOrCounts:
     Reference:   adaptive composition; proofs/value-or-counts.md.
     Cost:        that of the one that is drawn.
 
-    `smaller_class` is a public guess, which takes the place of the looks.
+    `smaller_class` is a public guess, which takes the place of the looks; so do public rows that
+    are few enough, where `outright` is set.
 
     >>> from heldout.kernel import price
     >>> one = ValueOrCounts(metric="auc", epsilon=Fraction(1), points=65537, rows=300,
@@ -121,10 +125,15 @@ class ValueOrCounts:
     score_range: tuple[float, float] = (0.0, 1.0)
     values: tuple[int, ...] = ()
     """Grid points of declared scores."""
+    outright: bool = False
+    """Whether few public rows are counted without a look; older answers looked."""
 
     def __post_init__(self) -> None:
         if self.smaller_class is not None:
             _ = self.counted((), ()), self.ranked((), ())
+            return
+        if self.are_few:
+            _ = self.counted((), ())
             return
         # What some counts refuse is refused for all counts, before the booking.
         for size in (0, MOST_ROWS):
@@ -136,8 +145,8 @@ class ValueOrCounts:
 
     @property
     def dimension(self) -> int:
-        """Return how many class counts a look has: none with a guess."""
-        if self.smaller_class is not None:
+        """Return how many class counts a look has: none where public facts decide."""
+        if self.smaller_class is not None or self.are_few:
             return 0
         return 1 if self.protection.row_count_is_public else 2
 
@@ -172,8 +181,8 @@ class ValueOrCounts:
 
     def size(self, first: tuple[int, ...], second: tuple[int, ...]) -> int:
         """Return the size of the class that matters, by all looks."""
-        if self.smaller_class is not None:
-            return self.smaller_class
+        if self.smaller_class is not None or self.are_few:
+            return self.smaller_class or 0
         classes = self._counts(first, second)
         n = float(classes[0])
         m = float(classes[1]) if len(classes) > 1 else (self.rows or 0) - n
@@ -189,10 +198,22 @@ class ValueOrCounts:
         return result
 
     @property
+    def are_few(self) -> bool:
+        """Return whether the public row count alone says that counts are to be drawn."""
+        if not self.outright or self.smaller_class is not None or self.rows is None:
+            return False
+        few = self.rows < self._rows_for(OUTRIGHT[self.metric])
+        return few and self.protection.row_count_is_public
+
+    @property
     def least(self) -> Fraction:
         """Return from which size of the class on the value is drawn."""
+        return self._rows_for(FEW[self.metric])
+
+    def _rows_for(self, visible: int) -> Fraction:
+        """Return how many rows stand out of the noise as so many do at epsilon 1, replace-one."""
         unit, moved = self.protection.rows_per_unit, self.protection.rows_moved
-        return Fraction(FEW[self.metric]) * 2 * unit * unit / (moved * self.epsilon)
+        return Fraction(visible) * 2 * unit * unit / (moved * self.epsilon)
 
     def is_small(self, first: tuple[int, ...], second: tuple[int, ...]) -> bool:
         """Return whether counts by score say more than the value, by public facts and the looks."""
@@ -207,7 +228,7 @@ class ValueOrCounts:
 
     def _rest(self, second: tuple[int, ...]) -> Fraction:
         """Return what the looks leave of epsilon."""
-        if self.smaller_class is not None:
+        if not self.dimension:
             return self.epsilon
         return self.epsilon * (1 - FIRST_SHARE - (SECOND_SHARE if second else 0))
 
@@ -269,6 +290,8 @@ class ValueOrCounts:
         return ValueOrTable(self, first, second, value, None)
 
     def describe(self) -> dict[str, object]:
+        if self.are_few:
+            return self.counted((), ()).describe()
         described = self._ranking(self.epsilon).describe()
         if self.first_look is not None:
             described["counts"] = self.first_look.describe()

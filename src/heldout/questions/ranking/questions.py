@@ -132,12 +132,12 @@ class _Ranking(Question[R_co]):
     """Whether the value is bought without tables and moments; so it is of one group."""
     adapts: ClassVar[bool] = False
     """Whether counts by score may be drawn where a class is small."""
-    rules = 4
+    rules = 5
     """Since 2, average precision has scikit-learn's rule of ties; since 3, what is spent beside the
     value grows with rows and epsilon from nothing; since 4, that of comparisons does too, and areas
-    of small classes are read off counts by score."""
-    known_rules = (1, 2, 3, 4)
-    reported_since = (1, 3, 4, 5)
+    of small classes are read off counts by score; since 5, few public rows are counted outright."""
+    known_rules = (1, 2, 3, 4, 5)
+    reported_since = (1, 3, 4, 5, 6)
     method: Method = DEFAULT
     smaller_class: SmallerClass = None
 
@@ -204,6 +204,7 @@ class _Ranking(Question[R_co]):
             delta=getattr(self, "delta", None),
             alone=self.alone,
             counts=_declared_points(about) if self._may_count else None,
+            outright=self.rules > 4,
             grows=self.rules > 2,
             compared_grows=self.rules > 3,
         )

@@ -535,6 +535,8 @@ class RankingStages:
     counts: tuple[int, ...] | None = None
     """Grid points of declared scores, if counts by score may be drawn where a class is small; None:
     the value is drawn whatever the classes are."""
+    outright: bool = True
+    """Whether few public rows are counted without a look at the classes; by older rules not."""
     grows: bool = True
     """Whether what is spent beside the value grows from nothing. By older rules it began at once,
     so that more rows or more epsilon could make the value's noise larger."""
@@ -614,6 +616,7 @@ class RankingStages:
                 smaller_class=self.smaller_class,
                 score_range=self.score_range,
                 values=self.counts,
+                outright=self.outright,
             )
         return RankingMechanism(
             metric=self.metric,

@@ -101,10 +101,10 @@ class Report(Question[Answer]):
         {"by": "g"},
         {"weighted": True},
     )
-    rules = 5
+    rules = 6
     """Since 2, sections go by their kinds; since 3, rankings go by their rules 2, since 4 by 3,
-    since 5 by 4."""
-    known_rules = (1, 2, 3, 4, 5)
+    since 5 by 4, since 6 by 5."""
+    known_rules = (1, 2, 3, 4, 5, 6)
     cannot_pool = "pool the JSON of reports, section by section"
     threshold: Annotated[
         float | None, Number(), "Rows with at least this score are called positive."
