@@ -19,6 +19,14 @@ from heldout.data import Dataset, PrivateTable
 from heldout.data.description import Description, SurvivalRows
 from heldout.data.sql import Columns, count_passed, double
 from heldout.errors import ArgumentError
+from heldout.intervals.areas import (
+    Belief,
+    Scatter,
+    believe_size,
+    concordance_variance,
+    noisy_area,
+    two_sided_p_value,
+)
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.noise import NoiseSum
@@ -36,16 +44,6 @@ from heldout.pooling.answer import SummedPool, summed
 from heldout.questions.base import Number, Numbers, Question, Text, Whole
 from heldout.questions.groups import Divisible, group_columns, parameters_by_group
 from heldout.questions.quote import Guess
-from heldout.questions.ranking.areas import (
-    Belief,
-    Scatter,
-    believe_size,
-    concordance_variance,
-    noise_interval,
-    noise_reach,
-    population_interval,
-    two_sided_p_value,
-)
 from heldout.questions.worst_cases import (
     FLAG,
     GROUP,
@@ -769,23 +767,8 @@ class ConcordanceRelease(Release):
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        draw, known = self._draw, self._known
-
-        def ends(level: float, noise: bool) -> Interval:
-            return (noise_interval if noise else population_interval)(
-                draw, level=level, known=known
-            )
-
-        return {
-            self.name: Measure.read(
-                draw.value,
-                ends,
-                name=self.name,
-                terms=self.terms,
-                share=float,
-                reach=lambda level: noise_reach(draw, level=level, known=known),
-            )
-        }
+        name, known = self.name, self._known
+        return {name: noisy_area(self._draw, name=name, terms=self.terms, known=known, shown=known)}
 
     def surprise(self, name: str, value: float) -> float:
         return two_sided_p_value(self._draw, null=value, known=self._known)
