@@ -67,7 +67,7 @@ class NoisyConfusion(ConfusionReadings):
         self._positives = int(noisy[0]) + int(noisy[2])
         self._negatives = int(noisy[1]) + int(noisy[3])
 
-    @property
+    @cached_property
     def measures(self) -> dict[str, Measure]:
         compared = {name: self.contrast(contrast) for name, contrast in contrasts().items()}
         return {**self._ratios, **compared, **self._named_counts}

@@ -254,7 +254,7 @@ class ConfusionReadings(AsMatrix):
     def _named_counts(self) -> dict[str, Measure]:
         return {name: self._count(i) for i, name in enumerate(CELLS)}
 
-    @property
+    @cached_property
     def measures(self) -> dict[str, Measure]:
         return {**self._ratios, **self._named_counts}
 
