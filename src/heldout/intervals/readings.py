@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from heldout.arguments import OneOf
 from heldout.arrays import Floats
+from heldout.drawing.words import grid, half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure
 from heldout.kernel.noise.tables.counts import NoisyTable
@@ -254,7 +255,7 @@ class ConfusionReadings(AsMatrix):
     def _named_counts(self) -> dict[str, Measure]:
         return {name: self._count(i) for i, name in enumerate(CELLS)}
 
-    @property
+    @cached_property
     def measures(self) -> dict[str, Measure]:
         return {**self._ratios, **self._named_counts}
 
@@ -275,6 +276,21 @@ class ConfusionReadings(AsMatrix):
         if isinstance(beta, bool) or not (math.isfinite(beta) and beta > 0):
             raise ArgumentError(f"beta must be a positive number, got {beta!r}.")
         return self.measure(f_score(float(beta)))
+
+    def __str__(self) -> str:
+        matrix = [[f"{count:,.0f}" for count in row] for row in self.matrix()]
+        called = ("called negative", "called positive")
+        noise = max(
+            half_width(count.noise_interval(), float(count))
+            for count in self._named_counts.values()
+        )
+        return (
+            f"{self.accuracy}\n{grid(('negatives', 'positives'), called, matrix)}\n"
+            f"Noise per count: at most ±{noise:,.0f} (95%)"
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def matrix(self) -> list[list[float]]:
         """As scikit-learn lays it out: rows are the truth, columns the prediction, 0 first."""
