@@ -52,7 +52,6 @@ from heldout.questions.ranking.release import (
 )
 from heldout.questions.worst_cases import (
     HIGH,
-    LABELS,
     LOW,
     REMOVE,
     REST,
@@ -61,6 +60,7 @@ from heldout.questions.worst_cases import (
     crossings,
     grouped_pair,
     hundreds,
+    label_pairs,
     mapped_pairs,
     rows,
     spread,
@@ -574,19 +574,7 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
             WorstCase(name=measure, pairs=ends, fields={"measure": measure}) for measure in PAIRED
         )
         precise = WorstCase(name=AP, pairs=pairs, fields={"measure": AP}, why=SMALL_CLASSES)
-        flipped = (
-            _two_models(
-                table_pair("an outcome changes", [*REST, (0, 1.0)], [*REST, (1, 1.0)], **LABELS)
-            ),
-            _two_models(
-                unit_pair(
-                    "outcomes of a person's two rows change",
-                    [(0, 1.0), (0, 1.0), *REST],
-                    [(1, 1.0), (1, 1.0), *REST],
-                    **LABELS,
-                )
-            ),
-        )
+        flipped = tuple(map(_two_models, label_pairs(1.0)))
         labels = (
             WorstCase(
                 name=f"{measure}-labels",
