@@ -23,7 +23,8 @@ from heldout.intervals.readings import Curve
 from heldout.kernel import Loss, Neighbours, Protection, price
 from heldout.kernel.ranking.sensitivity import average_precision
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments, RankedRows
-from heldout.questions.ranking.release import LEAST_EPSILON, RankingStages
+from heldout.kernel.ranking.tuned import LEAST_EPSILON
+from heldout.questions.ranking.release import RankingStages
 
 RANDOM = np.random.default_rng(1988)
 SIZE = 6000

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,12 +21,17 @@ from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.disjoint import Disjoint
 from heldout.kernel.statistic import Statistic
 from heldout.questions.features.plans import logistic
+from heldout.questions.separability.tuned import (
+    CUT,
+    FARTHEST,
+    LOUDEST,
+    MOST_CATEGORIES,
+    MOST_COLUMNS,
+)
 
 COLUMNS, PAIRS = "columns", "pairs"
 """What a separator sees."""
-MOST_CATEGORIES = 200
 OTHER, MISSING = "other", "missing"
-FARTHEST = 3.0  # standard deviations
 INSIDE = 1 - 2.0**-30  # so that rounding cannot put a vector outside the ball
 
 
@@ -518,14 +523,6 @@ def _wilson(hits: int, rows: int, level: float) -> Interval:
 # values go together. Here every column is cut in two by the public copy, which makes a row a list
 # of signs, and a row's features are the products of two signs each. How much more often two signs
 # agree in the truth than in the copy says which rows look true.
-MOST_COLUMNS: Final = 16
-LOUDEST: Final = 0.25
-"""The noise of a mean product of signs, which is 1 at most, has at most this deviation; so many
-columns are taken. Chosen 2026-11-18 on adult, diabetes130 and acs2018_gov_census (all of 8, 12, 16,
-24 columns); measured by benchmarks/accuracy.py."""
-CUT: Final = 0.65
-"""The share of privatized training rows that is called privatized. Of .5, .65 and .8 it told most
-on the same sets."""
 
 
 @dataclass(frozen=True, eq=False)
