@@ -9,7 +9,6 @@ import numpy as np
 
 from heldout.arguments import as_number
 from heldout.arrays import Floats, Ints
-from heldout.drawing.words import grid, half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.joint import Joint, simplex, whole_numbers
 from heldout.intervals.measure import Interval, Measure, Release
@@ -192,17 +191,7 @@ class ConfusionRelease(NoisyConfusion, Release):
         )
 
     def __str__(self) -> str:
-        cells = (
-            (self.true_negatives, self.false_positives),
-            (self.false_negatives, self.true_positives),
-        )
-        half = half_width(self.true_positives.noise_interval(), float(self.true_positives))
-        called = ("called negative", "called positive")
-        counts = [[f"{float(count):,.0f}" for count in row] for row in cells]
-        return (
-            f"{self.headline}\n{grid(('negatives', 'positives'), called, counts)}\n"
-            f"Noise per count: ±{half:,.0f} (95%)"
-        )
+        return f"{self.headline}\n{self._as_text()}"
 
     @property
     def by_class(self) -> Ints:

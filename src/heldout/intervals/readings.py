@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.arguments import OneOf
+from heldout.arguments import OneOf, guess
 from heldout.arrays import Floats
+from heldout.drawing.words import grid, half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure
 from heldout.kernel.noise.tables.counts import NoisyTable
@@ -216,6 +217,13 @@ def range_of_costs(false_positive: float, false_negative: float) -> float:
     return 2 / (1 / false_positive + 1 / false_negative)
 
 
+_OTHER_NAMES = {
+    **{"sensitivity": "recall", "tpr": "recall", "true_positive_rate": "recall"},
+    **{"ppv": "precision", "positive_predictive_value": "precision", "tnr": "specificity"},
+    **{"true_negative_rate": "specificity", "fpr": "false_positive_rate", "f1": "f1_score"},
+    **{"fnr": "false_negative_rate", "tp": "true_positives", "fp": "false_positives"},
+    **{"fn": "false_negatives", "tn": "true_negatives"},
+}
 CELLS = ("true positives", "false positives", "false negatives", "true negatives")
 
 
@@ -263,12 +271,22 @@ class ConfusionReadings(AsMatrix):
         known = {attribute(measure): measure for measure in (*CELLS, *registered())}
         wanted = known.get("negative_predictive_value" if name == "npv" else name.lower())
         if wanted is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            mean = _OTHER_NAMES.get(name.lower())
+            mean = f" Use .{mean}." if mean else guess(name, () if name.startswith("_") else known)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.{mean}")
         return self._count(CELLS.index(wanted)) if wanted in CELLS else self._ratios[wanted]
 
     def __dir__(self) -> list[str]:
         names = (attribute(measure) for measure in (*CELLS, *registered()))
         return sorted({*super().__dir__(), *names, "npv"})
+
+    def _as_text(self) -> str:
+        """Return the four counts as people read them, and how far noise may have moved each."""
+        counts = [[f"{count:,.0f}" for count in row] for row in self.matrix()]
+        called, truth = ("called negative", "called positive"), ("negatives", "positives")
+        positives = self._count(0)
+        half = half_width(positives.noise_interval(), float(positives))
+        return f"{grid(truth, called, counts)}\nNoise per count: ±{half:,.0f} (95%)"
 
     def f_score(self, beta: float = 1) -> Measure:
         """The F score; `beta` says how much more recall counts than precision."""
