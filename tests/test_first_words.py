@@ -79,7 +79,16 @@ def test_a_printed_confusion_matrix_shows_its_counts() -> None:
     assert (negatives.split()[0], positives.split()[0]) == ("negatives", "positives")
     assert int(negatives.split()[1]) == int(matrix.true_negatives.value)
     assert int(positives.split()[2]) == int(matrix.true_positives.value)
-    assert noise.startswith("Noise per count: ±")
+    assert noise.startswith("Noise per count: at most ±")
+
+
+def test_a_confusion_matrix_read_off_curves_is_printed_like_one() -> None:
+    rows = ho.Dataset({"y": LABELS, "p": SCORES}, label="y", score="p")
+    read = ho.Session(rows, budget=1).curves(epsilon=1).confusion(0.5)
+    first, head, *_, noise = repr(read).splitlines()
+    assert first == str(read.accuracy)
+    assert head.split() == ["called", "negative", "called", "positive"]
+    assert noise.startswith("Noise per count: at most ±")
 
 
 def test_a_budget_may_be_a_plain_number() -> None:
@@ -248,7 +257,7 @@ def test_readings_of_curves_print_what_they_are() -> None:
         assert "array(" not in f"{reading!r}{reading}"
         assert " points: " in str(reading)
     printed = str(curves.confusion(0.5)).splitlines()
-    assert printed[0].startswith("threshold 0.5: accuracy ")
+    assert printed[0].startswith("accuracy ")
     assert printed[1].split() == ["called", "negative", "called", "positive"]
 
 

@@ -66,7 +66,7 @@ class NoisyConfusion(ConfusionReadings):
         self._positives = int(noisy[0]) + int(noisy[2])
         self._negatives = int(noisy[1]) + int(noisy[3])
 
-    @property
+    @cached_property
     def measures(self) -> dict[str, Measure]:
         compared = {name: self.contrast(contrast) for name, contrast in contrasts().items()}
         return {**self._ratios, **compared, **self._named_counts}
@@ -189,9 +189,6 @@ class ConfusionRelease(NoisyConfusion, Release):
             terms=self.terms,
             largest_weight=drawn.request.parameters.get("largest_weight"),
         )
-
-    def __str__(self) -> str:
-        return f"{self.headline}\n{self._as_text()}"
 
     @property
     def by_class(self) -> Ints:

@@ -262,7 +262,7 @@ class ConfusionReadings(AsMatrix):
     def _named_counts(self) -> dict[str, Measure]:
         return {name: self._count(i) for i, name in enumerate(CELLS)}
 
-    @property
+    @cached_property
     def measures(self) -> dict[str, Measure]:
         return {**self._ratios, **self._named_counts}
 
@@ -280,19 +280,26 @@ class ConfusionReadings(AsMatrix):
         names = (attribute(measure) for measure in (*CELLS, *registered()))
         return sorted({*super().__dir__(), *names, "npv"})
 
-    def _as_text(self) -> str:
-        """Return the four counts as people read them, and how far noise may have moved each."""
-        counts = [[f"{count:,.0f}" for count in row] for row in self.matrix()]
-        called, truth = ("called negative", "called positive"), ("negatives", "positives")
-        positives = self._count(0)
-        half = half_width(positives.noise_interval(), float(positives))
-        return f"{grid(truth, called, counts)}\nNoise per count: ±{half:,.0f} (95%)"
-
     def f_score(self, beta: float = 1) -> Measure:
         """The F score; `beta` says how much more recall counts than precision."""
         if isinstance(beta, bool) or not (math.isfinite(beta) and beta > 0):
             raise ArgumentError(f"beta must be a positive number, got {beta!r}.")
         return self.measure(f_score(float(beta)))
+
+    def __str__(self) -> str:
+        matrix = [[f"{count:,.0f}" for count in row] for row in self.matrix()]
+        called = ("called negative", "called positive")
+        noise = max(
+            half_width(count.noise_interval(), float(count))
+            for count in self._named_counts.values()
+        )
+        return (
+            f"{self.accuracy}\n{grid(('negatives', 'positives'), called, matrix)}\n"
+            f"Noise per count: at most ±{noise:,.0f} (95%)"
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def matrix(self) -> list[list[float]]:
         """As scikit-learn lays it out: rows are the truth, columns the prediction, 0 first."""

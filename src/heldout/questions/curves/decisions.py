@@ -43,9 +43,6 @@ class CurveConfusion(ConfusionReadings):
     rows: int | None
     """Where their number is public."""
 
-    def __repr__(self) -> str:
-        return f"threshold {self.threshold:g}: {self.accuracy}\n{self._as_text()}"
-
     @property
     @abstractmethod
     def cells(self) -> Floats:
