@@ -185,7 +185,32 @@ LATTICE = 64  # how much finer the lattice is than what one row moves
 
 
 @dataclass(frozen=True, eq=False)
-class Separator(Statistic[tuple[Ints, Floats]]):
+class OfTrueRows(Statistic[tuple[Ints, Floats]]):
+    """Reads the columns of the privatized table off the true rows, and the key that splits them."""
+
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
+
+    def body(self) -> str:
+        columns = [f"c{index}" for index in range(len(self.numbers) + len(self.texts))]
+        return f"SELECT {', '.join([*columns, 'split_key'])}\nFROM evaluated"
+
+    def rows_of(self, columns: Columns) -> tuple[Table, NDArray[Any]]:
+        """Return the rows as a table, and the key of each."""
+        count = len(self.numbers)
+        arrays = [columns[f"c{index}"] for index in range(count + len(self.texts))]
+        keys: NDArray[Any] = text_array(columns["split_key"])
+        table = Table(
+            {n: number_array(a) for n, a in zip(self.numbers, arrays, strict=False)},
+            {n: text_array(a) for n, a in zip(self.texts, arrays[count:], strict=True)},
+            {},
+            rows=len(keys),
+        )
+        return table, keys
+
+
+@dataclass(frozen=True, eq=False)
+class Separator(OfTrueRows):
     """Coefficients of a ridge logistic regression on half of the true rows, and the other half.
 
     The coefficients minimise 1/(2 m) sum over true training rows log(1 + exp(-t x))
@@ -207,8 +232,6 @@ class Separator(Statistic[tuple[Ints, Floats]]):
     """
 
     recipe: Recipe
-    numbers: tuple[str, ...]
-    texts: tuple[str, ...]
     public: Floats
     """Vectors of the privatized training rows."""
     expected: int
@@ -237,20 +260,9 @@ class Separator(Statistic[tuple[Ints, Floats]]):
         """Return what the booking says of it."""
         return {"ridge": str(self.ridge), "features": self.dimension}
 
-    def body(self) -> str:
-        columns = [f"c{index}" for index in range(len(self.numbers) + len(self.texts))]
-        return f"SELECT {', '.join([*columns, 'split_key'])}\nFROM evaluated"
-
     def read(self, columns: Columns) -> tuple[Ints, Floats]:
-        arrays = [columns[f"c{index}"] for index in range(len(self.numbers) + len(self.texts))]
-        count = len(self.numbers)
-        table = Table(
-            {n: number_array(a) for n, a in zip(self.numbers, arrays, strict=False)},
-            {n: text_array(a) for n, a in zip(self.texts, arrays[count:], strict=True)},
-            {},
-            rows=len(columns["split_key"]),
-        )
-        vectors, out = self.recipe.vectors(table, text_array(columns["split_key"]))
+        table, keys = self.rows_of(columns)
+        vectors, out = self.recipe.vectors(table, keys)
         steps = np.rint(self.minimum(vectors[~out]) / float(self.step))
         return steps.astype(np.int64), vectors[out]
 
@@ -610,7 +622,7 @@ def columns_for(epsilon: Fraction, *, moved: int, expected: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class SignProducts(Statistic[tuple[Ints, Floats]]):
+class SignProducts(OfTrueRows):
     """Sums of the products of two signs over half of the true rows, and the other half's products.
 
     Claim:       a rows of the training half that leave or arrive move the sums by at most
@@ -625,8 +637,6 @@ class SignProducts(Statistic[tuple[Ints, Floats]]):
     """
 
     signs: Signs
-    numbers: tuple[str, ...]
-    texts: tuple[str, ...]
     public: Ints
     """Products of the privatized training rows."""
     expected: int
@@ -656,20 +666,8 @@ class SignProducts(Statistic[tuple[Ints, Floats]]):
         """Return what the booking says of it."""
         return {"pairs": self.row}
 
-    def body(self) -> str:
-        columns = [f"c{index}" for index in range(len(self.numbers) + len(self.texts))]
-        return f"SELECT {', '.join([*columns, 'split_key'])}\nFROM evaluated"
-
     def read(self, columns: Columns) -> tuple[Ints, Floats]:
-        count = len(self.numbers)
-        arrays = [columns[f"c{index}"] for index in range(count + len(self.texts))]
-        table = Table(
-            {n: number_array(a) for n, a in zip(self.numbers, arrays, strict=False)},
-            {n: text_array(a) for n, a in zip(self.texts, arrays[count:], strict=True)},
-            {},
-            rows=len(columns["split_key"]),
-        )
-        products, out = self.halves(table, text_array(columns["split_key"]))
+        products, out = self.halves(*self.rows_of(columns))
         return products[~out].sum(axis=0), with_constant(products[out])
 
     def halves(
