@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout import questions as q
-from heldout.arguments import OneOf, shown
+from heldout.arguments import OneOf, no_such, shown
 from heldout.audit.events import Floats, stack
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
@@ -129,7 +129,8 @@ def find(name: str) -> Subject:
     former = {subject.formerly: subject for subject in known.values() if subject.formerly}
     spelt = name.replace("_", "-") if isinstance(name, str) else ""
     if spelt not in known | former:
-        raise ArgumentError(f"subject must be one of {', '.join(known)}, got {shown(name)}.")
+        listed = no_such("subject", name, list(known), most=8)
+        raise ArgumentError(f"{listed} See: heldout audit --list.")
     return (former | known)[spelt]
 
 

@@ -43,7 +43,7 @@ from heldout.kernel.ranking.ladder import (
 )
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
-from heldout.questions.regression.mechanisms import (
+from heldout.kernel.regression import (
     BoundSearch,
     BoundSearchAsPrinted,
     CumulativeCounts,

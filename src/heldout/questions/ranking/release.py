@@ -15,8 +15,26 @@ from heldout.arguments import visible
 from heldout.arrays import Floats
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
+from heldout.intervals.areas import (
+    Belief,
+    Counted,
+    Influence,
+    Scatter,
+    area_variance,
+    belief,
+    beliefs,
+    cell_shares,
+    difference_variance,
+    influence_on_area,
+    influence_on_difference,
+    influence_on_precision,
+    noise_interval,
+    noise_reach,
+    noisy_area,
+    precision_variance,
+    two_sided_p_value,
+)
 from heldout.intervals.measure import (
-    MOST_NOISE,
     Difference,
     Interval,
     Measure,
@@ -41,26 +59,6 @@ from heldout.kernel.ranking.statistic import (
 )
 from heldout.kernel.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 from heldout.kernel.statistic import Statistic
-from heldout.questions.ranking.areas import (
-    Belief,
-    Counted,
-    Influence,
-    Scatter,
-    area_variance,
-    belief,
-    belief_if_shown,
-    cell_shares,
-    difference_variance,
-    influence_on_area,
-    influence_on_difference,
-    influence_on_precision,
-    is_noise_within,
-    noise_interval,
-    noise_reach,
-    population_interval,
-    precision_variance,
-    two_sided_p_value,
-)
 from heldout.questions.ranking.fitted_curve import fitted_curve
 
 if TYPE_CHECKING:
@@ -298,7 +296,7 @@ class RankingRelease(Release):
                 several.append(read.interval(level))
             return min(low for low, _ in several), max(high for _, high in several)
 
-        return self._measure(name, value, ends)
+        return Measure.read(value, ends, name=name, terms=self.terms, share=float)
 
     def _of_counts(self, table: "CurvesRelease") -> float:
         negatives, positives = (
@@ -320,7 +318,7 @@ class RankingRelease(Release):
             return self
         informed = copy.copy(self)
         informed._others = (*self._others, *counts)
-        for name in ("_known", "measures"):  # without the counts
+        for name in ("_beliefs", "measures"):  # without the counts
             informed.__dict__.pop(name, None)
         return informed
 
@@ -329,47 +327,22 @@ class RankingRelease(Release):
         name = ranking_metric(self._as_drawn.mechanism.metric).words
         if self.is_counted:
             return {name: self._counted(name)}
-        draw, known = self._draw, self._given_shown
-
-        def ends(level: float, noise: bool) -> Interval:
-            return (noise_interval if noise else population_interval)(
-                draw, level=level, known=known
-            )
-
-        return {name: self._measure(name, draw.value, ends)}
+        before, given = self._beliefs
+        return {
+            name: noisy_area(self._draw, name=name, terms=self.terms, known=given, shown=before)
+        }
 
     @cached_property
-    def _scatter(self) -> Scatter:
-        return Scatter.assumed() if self._stages is None else self._stages.scatter(self._answers)
-
-    @cached_property
-    def _known(self) -> Belief | None:
-        known = belief(self._draw, self._others)
-        return None if known is None else replace(known, scatter=self._scatter)
-
-    @cached_property
-    def _given_shown(self) -> Belief | None:
-        """The belief that intervals are made of: it knows that only some numbers are shown."""
-        if self._known is None or not self._is_shown(self._known):
-            return self._known
-        given = belief_if_shown(self._draw, self._others, self._is_shown)
-        return None if given is None else replace(given, scatter=self._scatter)
-
-    def _is_shown(self, known: Belief) -> bool:
-        """Return whether noise leaves something to read, as `Measure.informative` says it."""
-        return is_noise_within(self._draw, MOST_NOISE / 2, known=known)
+    def _beliefs(self) -> tuple[Belief | None, Belief | None]:
+        """Return what is believed of the classes, and the same given that the number is shown."""
+        read = self._stages
+        scatter = Scatter.assumed() if read is None else read.scatter(self._answers)
+        return beliefs(self._draw, self._others, scatter=scatter)
 
     def surprise(self, name: str, value: float) -> float:
         if self.is_counted:
             return self.measures[name].surprise(value)
-        return two_sided_p_value(self._draw, null=value, known=self._given_shown)
-
-    def _measure(self, name: str, value: float, ends: Any) -> Measure:
-        reach = None if self.is_counted else cache(self._reach)
-        return Measure.read(value, ends, name=name, terms=self.terms, share=float, reach=reach)
-
-    def _reach(self, level: float) -> float:
-        return noise_reach(self._draw, level=level, known=self._known)
+        return two_sided_p_value(self._draw, null=value, known=self._beliefs[1])
 
     def _noisy(self) -> dict[str, Any]:
         beside = {n: answer.tolist() for n, answer in self._answers.items() if n != "value"}
@@ -447,7 +420,7 @@ class CompareRelease(Difference, RankingRelease):
         Two-sided, for the population, from the released numbers alone: free. It takes sampling
         error and noise together.
         """
-        return two_sided_p_value(self._draw, null=0.5, known=self._given_shown)
+        return two_sided_p_value(self._draw, null=0.5, known=self._beliefs[1])
 
 
 class TiesRelease(RankingRelease):
@@ -472,7 +445,14 @@ class TiesRelease(RankingRelease):
             spread = [reach * math.sqrt(max(end * (1 - end), 0.0) * rows) for end in (low, high)]
             return max(0.0, low - spread[0]), min(1.0, high + spread[1])
 
-        return {NAME: self._measure(NAME, draw.value, ends)}
+        def reach(level: float) -> float:
+            return noise_reach(draw, level=level, known=self._beliefs[0])
+
+        return {
+            NAME: Measure.read(
+                draw.value, ends, name=NAME, terms=self.terms, share=float, reach=cache(reach)
+            )
+        }
 
     def plotted(self) -> dict[str, Measure]:
         return {}
