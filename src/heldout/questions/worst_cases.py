@@ -95,6 +95,8 @@ class WorstCase:
     """Where the rows are: "memory" or "postgres"."""
     formerly: str = ""
     """What the subject was called before subjects went by kinds."""
+    in_rho: bool = False
+    """Whether it is priced in rho, for a budget of rho."""
     both_doors: bool = False
     """Whether the long audit also draws it with the statistic computed once."""
 

@@ -27,9 +27,9 @@ EXTRA: Final = 0.2
 # --- fits ----------------------------------------------------------------------------------------
 
 SPREAD_SHARE: Final = Fraction(1, 10)
-"""Of epsilon, for how far rows move the fit: the sampling error without the assumption that the
-residuals spread alike everywhere. Chosen 2026-11-18, as the four below, on three sets (adult, March
-CPS, one that was made up), 3 to 8 terms, by `conclusions`."""
+"""Of epsilon (or of rho), for how far rows move the fit: the sampling error without the assumption
+that the residuals spread alike everywhere. Chosen 2026-11-18, as the four below, on three sets
+(adult, March CPS, one that was made up), 3 to 8 terms, by `conclusions`."""
 IDENTIFIED: Final = 1.5
 """Norms of the noise that the smallest eigenvalue must reach for intervals to have an end. Chosen
 2026-11-18."""
