@@ -14,6 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from heldout.intervals.areas import (
+    Belief,
+    is_plausible,
+    noise_interval,
+    population_interval,
+)
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.ranking.ladder import NoiseLaw
@@ -26,12 +32,6 @@ from heldout.kernel.ranking.mechanism import (
 )
 from heldout.kernel.ranking.sensitivity import area, average_precision
 from heldout.kernel.statistic import Sealed
-from heldout.questions.ranking.areas import (
-    Belief,
-    is_plausible,
-    noise_interval,
-    population_interval,
-)
 
 SIZES = (100, 300, 1000)
 EPSILONS = ("0.1", "0.25", "0.5", "1")

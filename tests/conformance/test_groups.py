@@ -33,10 +33,10 @@ from heldout.kernel.ranking.statistic import (
     ScoreTable,
     ScoreTables,
 )
+from heldout.kernel.regression import Axis, GridCounts, PowerSums, RowCount
 from heldout.kernel.statistic import STEPS, BoundedSum, Statistic, compute
 from heldout.questions.counts import ThresholdCounts
 from heldout.questions.groups import Divisible
-from heldout.questions.regression.mechanisms import Axis, GridCounts, PowerSums, RowCount
 
 GROUPS = 3
 KINDS = list(itertools.product(range(GROUPS), (0, 1), (0.0, 1.0)))

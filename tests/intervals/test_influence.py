@@ -11,11 +11,7 @@ import pytest
 from heldout import questions as q
 from heldout.data.description import ScoredRows
 from heldout.data.scores import CELLS
-from heldout.intervals.readings import Curve
-from heldout.kernel import Loss, Neighbours, Protection, price
-from heldout.kernel.ranking.sensitivity import average_precision
-from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments, RankedRows
-from heldout.questions.ranking.areas import (
+from heldout.intervals.areas import (
     Influence,
     Scatter,
     cell_shares,
@@ -23,7 +19,12 @@ from heldout.questions.ranking.areas import (
     influence_on_difference,
     influence_on_precision,
 )
-from heldout.questions.ranking.release import LEAST_EPSILON, RankingStages
+from heldout.intervals.readings import Curve
+from heldout.kernel import Loss, Neighbours, Protection, price
+from heldout.kernel.ranking.sensitivity import average_precision
+from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments, RankedRows
+from heldout.kernel.ranking.tuned import LEAST_EPSILON
+from heldout.questions.ranking.release import RankingStages
 
 RANDOM = np.random.default_rng(1988)
 SIZE = 6000

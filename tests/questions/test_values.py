@@ -1,6 +1,7 @@
 """Declared values of a row: their mean, shares and histogram, counted by hand and brute-forced."""
 
 import itertools
+from inspect import signature
 from typing import Any
 
 import duckdb
@@ -183,6 +184,7 @@ def test_a_weighted_histogram_counts_weights() -> None:
 
 def test_every_kind_is_a_method_of_a_session() -> None:
     door = session()
+    assert str(signature(door.share_above)).startswith("(column, at_least, *, epsilon, weighted=")
     assert door.share_above("a", 0.5, epsilon=500).value == pytest.approx(0.75, abs=0.01)
     assert "share_above" in dir(door)
     with pytest.raises(TypeError, match="by place"):
