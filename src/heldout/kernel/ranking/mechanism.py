@@ -21,8 +21,9 @@ from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
-from heldout.kernel.noise.exact import LATTICE, Randomness, discrete_laplace
+from heldout.kernel.noise.exact import LATTICE, discrete_laplace
 from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.noise.source import Randomness
 from heldout.kernel.noise.tied import OutcomeLaplace
 from heldout.kernel.ranking.ladder import (
     Cauchy,
@@ -36,19 +37,6 @@ from heldout.kernel.ranking.sensitivity import RungSensitivity
 from heldout.kernel.ranking.statistic import RankDifferences, RankingStatistic, ranking_metric
 from heldout.kernel.ranking.tuned import FIRST_SHARE, SHARES, UNKNOWN_ROWS
 from heldout.kernel.statistic import Sealed
-
-__all__ = [
-    "METHODS",
-    "RankSumDraw",
-    "RankSums",
-    "RankingDraw",
-    "RankingMechanism",
-    "RankingStatistic",
-    "choose",
-    "choose_polynomial_tail",
-    "guessed_rung",
-    "sensitivity_for",
-]
 
 # --- Public parameters from public facts: never from the data ------------------------------------
 

@@ -25,8 +25,6 @@ from heldout.kernel.ranking.statistic import RankingAndTable
 from heldout.kernel.ranking.tuned import CLEAR, FEW, FIRST_SHARE, OUTRIGHT, SECOND_SHARE
 from heldout.kernel.statistic import Sealed
 
-__all__ = ["ValueOrCounts", "ValueOrTable"]
-
 MOST_ROWS: Final = 10**15
 
 
