@@ -19,6 +19,7 @@ from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.ladder import PiecewiseLaplace
 from heldout.kernel.ranking.mechanism import choose
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
+from heldout.kernel.ranking.tuned import PULL_SHARE, SIZE_SHARE
 from heldout.kernel.statistic import Sealed, Statistic, as_scores
 
 # --- The pairs that can be compared, and how each row fares in its own ---------------------------
@@ -260,8 +261,6 @@ class ConcordanceMechanism:
     epsilon 1
     """
 
-    SIZE_SHARE: ClassVar[Fraction] = Fraction(1, 10)
-    PULL_SHARE: ClassVar[Fraction] = Fraction(1, 5)
     epsilon: Fraction
     protection: Protection
     rows: int | None = None
@@ -276,7 +275,7 @@ class ConcordanceMechanism:
     @cached_property
     def law(self) -> PiecewiseLaplace:
         """Return the noise of the value."""
-        share = 1 - self.SIZE_SHARE - self.PULL_SHARE
+        share = 1 - SIZE_SHARE - PULL_SHARE
         law = choose(
             "piecewise-laplace", epsilon=self.epsilon * share, local=self.local, rows=self.rows
         )
@@ -288,7 +287,7 @@ class ConcordanceMechanism:
     def size_look(self) -> DiscreteLaplace:
         """Return the noise of the comparable pairs per row."""
         return DiscreteLaplace.for_epsilon(
-            self.epsilon * self.SIZE_SHARE,
+            self.epsilon * SIZE_SHARE,
             l1_sensitivity=self.protection.rows_per_unit,
             dimension=1,
         )
@@ -296,7 +295,7 @@ class ConcordanceMechanism:
     def pull_look(self, units: int) -> DiscreteLaplace:
         """Return the noise of the pull, once the value was drawn."""
         return DiscreteLaplace.for_epsilon(
-            self.epsilon * self.PULL_SHARE,
+            self.epsilon * PULL_SHARE,
             l1_sensitivity=self.pull_sensitivity(self.centre(units)),
             dimension=1,
         )

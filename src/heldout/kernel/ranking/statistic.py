@@ -27,6 +27,7 @@ from heldout.kernel.ranking.sensitivity import (
     difference,
     tied_of_table,
 )
+from heldout.kernel.ranking.tuned import BESIDE, LEAST_VISIBLE, LEAST_VISIBLE_COMPARED, SCALES
 from heldout.kernel.statistic import Statistic, as_scores, tally
 
 # --- The ranking metrics there are: what each is worth, and how far one person can move it -------
@@ -47,13 +48,11 @@ class RankingMetric:
     published_bound: type[RungSensitivity]
     """The bound of the papers, for their methods exactly as published."""
     scales: int
-    """How many noise scales of the second look the class should measure: intervals are then within
-    a few percent of those with the true count. For areas more, as the smaller of two is used."""
+    """How many noise scales of the second look the class should measure."""
     shares: tuple[Fraction, Fraction]
     """Of epsilon, for each score table and for the moments of influence beside the value."""
     least_visible: int
-    """Rows times epsilon, halved with each row more that neighbours differ in: below it the moments
-    drown in noise, and what they cost is better spent on the value."""
+    """Rows times epsilon from which on something is bought beside the value."""
     compares: bool = False
     """Whether it is the `difference` of two models on the same rows."""
 
@@ -69,9 +68,9 @@ METRICS: Final = {
             of_table=area_of_table,
             bound=AreaSensitivity,
             published_bound=AreaSensitivity,
-            scales=11,
-            shares=(Fraction(1, 20), Fraction(1, 8)),
-            least_visible=5_000,
+            scales=SCALES["auc"],
+            shares=BESIDE["auc"],
+            least_visible=LEAST_VISIBLE,
         ),
         RankingMetric(
             name="average-precision",
@@ -81,11 +80,9 @@ METRICS: Final = {
             of_table=average_precision_of_table,
             bound=PrecisionSensitivity,
             published_bound=PublishedPrecisionSensitivity,
-            scales=9,
-            # A few rows at the top pull so hard at it that moments with noise for them say
-            # nothing: its tables say more alone.
-            shares=(Fraction(1, 10), Fraction(0)),
-            least_visible=5_000,
+            scales=SCALES["average-precision"],
+            shares=BESIDE["average-precision"],
+            least_visible=LEAST_VISIBLE,
         ),
     )
 }
@@ -94,8 +91,8 @@ METRICS["auc-difference"] = replace(
     name="auc-difference",
     words="difference",
     claim="auc-difference",
-    shares=(Fraction(1, 20), Fraction(1, 10)),
-    least_visible=500,
+    shares=BESIDE["auc-difference"],
+    least_visible=LEAST_VISIBLE_COMPARED,
     compares=True,
 )
 METRICS["average-precision-difference"] = replace(
@@ -103,8 +100,8 @@ METRICS["average-precision-difference"] = replace(
     name="average-precision-difference",
     words="difference",
     claim="ap-difference",
-    shares=(Fraction(0), Fraction(0)),
-    least_visible=500,
+    shares=BESIDE["average-precision-difference"],
+    least_visible=LEAST_VISIBLE_COMPARED,
     compares=True,
 )
 # The papers' rule of ties. All else, the noise too, is that of average precision.
