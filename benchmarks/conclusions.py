@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from heldout.questions.linear.tuned import EXTRA
 
 import heldout as ho
 from heldout.kernel.noise.exact import halved
@@ -32,6 +31,7 @@ from heldout.questions.linear.conclusion import PartsPlan, below, slope_and_vari
 from heldout.questions.linear.design import RESOLUTION
 from heldout.questions.linear.moments import SCORE_STEPS, ModelRows
 from heldout.questions.linear.questions import LinearRegression
+from heldout.questions.linear.tuned import EXTRA
 
 NORMAL = 1.959964
 
