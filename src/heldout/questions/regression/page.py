@@ -265,10 +265,10 @@ ACROSS: Final = 3
 
 
 def densities(plots: "PlotsByGroup") -> Figure:
-    """A small plot for each group; one that noise drowned is an empty grey panel."""
+    """A small plot for each group; one without information is an empty grey panel."""
     panels = []
     for name, plot in plots.groups.items():
-        table, drowned = plot.table, name in plots.drowned
+        table, drowned = plot.table, name in plots.not_informative
         (left, right), (low, high) = table.bounds
         layers = [cells(table), zero(table.bounds.predicted)]
         if drowned:
@@ -285,13 +285,13 @@ def densities(plots: "PlotsByGroup") -> Figure:
         side_by_side(panels, across=ACROSS, title="Residual plots by group", says=says),
         "Where the rows of each group lie, after noise, on the same axes: the stronger the colour, "
         "the more of the group’s own rows a cell holds. A good fit is an even ribbon around the "
-        "dashed line." + (" Grey: no information at this price." if plots.drowned else ""),
+        "dashed line." + (" Grey: no information at this price." if plots.not_informative else ""),
     )
 
 
 def means(plots: "PlotsByGroup", level: float) -> list[Figure]:
     """Mean residuals by predicted value, a colour for each group that can be read."""
-    shown = [name for name in plots.groups if name not in plots.drowned][: len(PALETTE)]
+    shown = [name for name in plots.groups if name not in plots.not_informative][: len(PALETTE)]
     colours = dict(zip(shown, PALETTE, strict=False))
     layers, ends = [], []
     for name in shown:
