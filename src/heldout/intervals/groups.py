@@ -264,7 +264,7 @@ class ByGroup(Release, Generic[Part_co]):
         return "\n".join([str(self.gap), *lines])
 
     def figures(self, level: float = 0.95) -> list["Figure"]:
-        """The groups with their intervals; those without information are grey and have no number."""
+        """The groups with their intervals; those without information are grey."""
         return self._pictured((self.metric,), level)
 
     def _pictured(self, metrics: Sequence[str], level: float) -> list["Figure"]:

@@ -160,7 +160,7 @@ def _words(plot: Plotted, kind: str, level: float) -> tuple[str, str]:
         says = "Residual by normal quantile: " + "; ".join(f"{y:.4g} at {x:.2f}" for x, y in points)
         return says, (
             "Residuals against the normal quantile of the share of rows below them; bars: where it "
-            f"lies ({percent}, noise and chance of the sample). Normal residuals lie on the dashed "
+            f"lies ({percent}, sampling error and noise). Normal residuals lie on the dashed "
             "line through the quartiles."
         )
     reading: ByPrediction = getattr(readings, f"{kind}_by_prediction")
@@ -176,7 +176,7 @@ def _words(plot: Plotted, kind: str, level: float) -> tuple[str, str]:
     return says, (
         f"Each line is a band of predictions. Inner box: where the rows’ own number lies "
         f"({percent}, privacy noise alone). Outer box: where the population’s lies ({percent}, "
-        f"noise and chance of the sample). {asked}"
+        f"sampling error and noise). {asked}"
     )
 
 
@@ -333,7 +333,7 @@ def means(plots: "PlotsByGroup", level: float) -> list[Figure]:
         Figure(
             chart.svg(says=f"Mean residual by group: {says}."),
             "Each level line is a band of predictions of one group; the bar on it is where the "
-            f"population’s mean lies ({level * 100:g}%, noise and chance of the sample). On the "
+            f"population’s mean lies ({level * 100:g}%, sampling error and noise). On the "
             "dashed line predictions are right on average.",
         )
     ]
