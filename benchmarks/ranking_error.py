@@ -23,14 +23,9 @@ from heldout.intervals.areas import (
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.ranking.ladder import NoiseLaw
-from heldout.kernel.ranking.mechanism import (
-    RankingDraw,
-    RankingMechanism,
-    RankingStatistic,
-    choose,
-    sensitivity_for,
-)
+from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism, choose, sensitivity_for
 from heldout.kernel.ranking.sensitivity import area, average_precision
+from heldout.kernel.ranking.statistic import RankingStatistic
 from heldout.kernel.statistic import Sealed
 
 SIZES = (100, 300, 1000)

@@ -450,7 +450,7 @@ def noise_interval(
     >>> from fractions import Fraction
     >>> from heldout.kernel.neighbours import Protection
     >>> from heldout.kernel.statistic import Sealed
-    >>> from heldout.kernel.ranking.mechanism import RankingStatistic
+    >>> from heldout.kernel.ranking.statistic import RankingStatistic
     >>> mechanism = RankingMechanism(metric="auc", epsilon=Fraction(1), rows=20_000,
     ...                              protection=Protection(neighbours="replace-one"))
     >>> draw = mechanism.sample(Sealed(RankingStatistic(Fraction(4, 5), 10_000, 10_000)))

@@ -18,9 +18,9 @@ from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import selection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
-from heldout.kernel.noise.exact import Randomness
 from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.noise.selection import SparseVector
+from heldout.kernel.noise.source import Randomness
 from heldout.kernel.noise.tables.counts import ClassCounts, Tree
 from heldout.kernel.noise.tables.dawa import Dawa
 from heldout.kernel.statistic import Sealed, Statistic, check_resolution, tally

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic
 
 import numpy as np
 
-from heldout.arguments import Ends, Share, visible
+from heldout.arguments import Ends, Flag, Share, visible
 from heldout.arrays import Floats, Ints
 from heldout.data import Dataset, PrivateTable
 from heldout.data.description import MeasuredRows
@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 __all__ = ["Histogram", "Mean", "ShareAbove"]
 
 MOST_BINS: Final = 1000
+_WITHIN: Final = 256
+"""Steps in which a bin is searched for the ends of a quantile."""
 
 # --- Sums of a declared value, and counts by its public bins -------------------------------------
 
@@ -211,12 +213,16 @@ class BinnedRows:
         below = (np.arange(self.bins) <= inner.index(edge)).astype(float)
         return self._share(below, f"share of {self.name} below {edge:g}")
 
-    def quantile(self, share: float) -> Measure:
+    def quantile(self, share: float, *, smooth: bool = False) -> Measure:
         """Return the value that this share of the rows lies below, as exactly as bins tell it.
 
-        Within a bin rows count as evenly spread; the interval reaches to edges.
+        Within a bin rows count as evenly spread. The interval reaches to edges, since nobody can
+        tell where in a bin the rows lie; `smooth` says that they do not heap up within bins, as
+        measurements do not and whole numbers do. Then it ends between edges, a little wider where
+        neighbouring bins differ.
         """
         share = Share("Try 0.5.")(share, "share")
+        smooth = Flag()(smooth, "smooth")
         low, high = self.edges[0], self.edges[-1]
         inner = self.edges[1:-1]
         below = [self.share_below(edge) for edge in inner]
@@ -226,6 +232,8 @@ class BinnedRows:
                 measure.noise_interval(level) if noise else measure.interval(level)
                 for measure in below
             ]
+            if smooth:
+                return self._crossed(share, ends)
             first = [edge for edge, (_, last) in zip(inner, ends, strict=True) if last < share]
             after = [edge for edge, (start, _) in zip(inner, ends, strict=True) if start > share]
             return (max(first, default=low), min(after, default=high))
@@ -243,6 +251,28 @@ class BinnedRows:
             terms=self.terms,
             share=lambda rank: (rank - low) / (high - low),
         )
+
+    def _crossed(self, share: float, ends: Sequence[Interval]) -> Interval:
+        """Return where the ends of shares below edges, joined within bins, cross a share.
+
+        A share below x that bends within a bin is off its straight line by an eighth of what the
+        density changes over the bin; four times that is allowed, by the noisy counts around.
+        """
+        lows, highs = np.array([(0.0, 0.0), *ends, (1.0, 1.0)]).T
+        counts = np.maximum(self._counts.estimate, 0.0) / max(float(self._counts.estimate.sum()), 1)
+        around = np.abs(np.diff(counts))
+        change = np.maximum(np.append(around, 0.0), np.insert(around, 0, 0.0))
+        part = np.arange(_WITHIN + 1) / _WITHIN
+        bent = 2 * change[:, None] * part * (1 - part)
+        edges = np.array(self.edges)
+        places, least, most = (
+            ends[:-1, None] * (1 - part) + ends[1:, None] * part for ends in (edges, lows, highs)
+        )
+        # Nowhere is the share below x less than below the bin, or more than below its end.
+        least = np.maximum(least - bent, lows[:-1, None])
+        most = np.minimum(most + bent, highs[1:, None])
+        possible = places[(least <= share) & (most >= share)]
+        return float(possible.min()), float(possible.max())
 
     def _share(self, numerator: Any, name: str) -> Measure:
         ratio = Ratio(self._counts, numerator, np.ones(self.bins))

@@ -22,21 +22,17 @@ from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.statistic import STEPS
 from heldout.questions.linear.design import RESOLUTION, Design
 from heldout.questions.linear.moments import Influences, Moments
+from heldout.questions.linear.tuned import (
+    FACTOR_NOISE,
+    FEWEST_TIMES,
+    IDENTIFIED,
+    LEAST_FACTOR,
+    MOST_FACTOR,
+    MOST_TIMES,
+    SPREAD_SHARE,
+)
 
 PURE, GAUSSIAN = "pure", "gaussian"
-SPREAD_SHARE: Final = Fraction(1, 10)
-"""Of epsilon (or of rho), for how far rows move the fit: the sampling error without the assumption
-that the residuals spread alike everywhere. Chosen 2026-11-18 with the four constants below on three
-sets (adult, March CPS, one that was made up), 3 to 8 terms; see benchmarks/conclusions.py."""
-IDENTIFIED: Final = 1.5
-"""Norms of the noise that the smallest eigenvalue must reach for intervals to have an end."""
-LEAST_FACTOR, MOST_FACTOR = 0.9, 4.0
-"""Between which the sampling variance is held, in parts of the one that assumes equal spread."""
-FACTOR_NOISE: Final = 0.12
-"""The deviation of noise in that factor which is aimed at."""
-FEWEST_TIMES, MOST_TIMES = 10.0, 300.0
-"""Times the mean at which a row's squared influence may be held."""
-
 
 # --- The law of the noise in a fit ---------------------------------------------------------------
 

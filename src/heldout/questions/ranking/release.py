@@ -42,7 +42,15 @@ from heldout.intervals.measure import (
     checked_level,
 )
 from heldout.intervals.readings import Curve
-from heldout.intervals.tuned import FURTHEST, MISPLACED
+from heldout.intervals.tuned import (
+    AREA_SPREAD,
+    DIFFERENCE_DEVIATION,
+    FURTHEST,
+    MISPLACED,
+    PRECISION_SPREAD,
+    USUAL_AGREEMENT,
+    USUAL_AREA,
+)
 from heldout.kernel.curves.heldout import HeldoutCurves
 from heldout.kernel.door import Answers, Booked, Drawn, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
@@ -57,6 +65,7 @@ from heldout.kernel.ranking.statistic import (
     ScoreTable,
     ranking_metric,
 )
+from heldout.kernel.ranking.tuned import EDGES_SHARE, LEAST_EPSILON, LEVELS
 from heldout.kernel.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 from heldout.kernel.statistic import Statistic
 from heldout.questions.ranking.fitted_curve import fitted_curve
@@ -335,9 +344,9 @@ class RankingRelease(Release):
     @cached_property
     def _beliefs(self) -> tuple[Belief | None, Belief | None]:
         """Return what is believed of the classes, and the same given that the number is shown."""
-        read = self._stages
+        draw, read = self._draw, self._stages
         scatter = Scatter.assumed() if read is None else read.scatter(self._answers)
-        return beliefs(self._draw, self._others, scatter=scatter)
+        return beliefs(draw, self._others, scatter=scatter)
 
     def surprise(self, name: str, value: float) -> float:
         if self.is_counted:
@@ -465,24 +474,12 @@ class TiesRelease(RankingRelease):
         return TieBound(upper / 2, None, level, "a release of the tied pairs")
 
 
-LEAST_EPSILON: Final = Fraction(1, 20)
 INFLUENCES: Final[Mapping[str, Callable[..., Influence]]] = {
     "auc": influence_on_area,
     "average-precision": influence_on_precision,
     "auc-difference": influence_on_difference,
 }
-USUAL_AREA, USUAL_AGREEMENT = 0.8, 0.25
-"""What a forecast takes for two models: their areas, and the variance of the difference over that
-of two areas of other rows; placements then correlate by about 3/4."""
-_LEVELS: Final = 3
-_EDGES_SHARE = Fraction(3, 10)
-_ROOTS: Final = np.linspace(0.05, 1.4, 24)
-"""Deviations of a difference over that of two areas of other rows, beforehand: with heavy tails it
-may be more than Hanley and McNeil's formula gives those."""
-_SPREAD: Final = 0.5
-"""Of the logarithm of an area's sampling variance over Hanley and McNeil's, beforehand."""
-_FITTED_SPREAD: Final = 0.25
-"""Of that of average precision over what the table says."""
+_ROOTS: Final = np.linspace(*DIFFERENCE_DEVIATION, 24)
 _SMALLEST: Final = InfluenceMoments(cuts=(), negatives=(0,), positives=(0,))
 
 
@@ -616,9 +613,9 @@ class RankingStages:
             points=ScoreTable(score_range=self.score_range).points,
             rows=self.rows,
             expected_rows=self.expected_rows,
-            levels=_LEVELS,
+            levels=LEVELS,
             area_share=Fraction(0),
-            edges_share=_EDGES_SHARE,
+            edges_share=EDGES_SHARE,
         )
 
     @cached_property
@@ -703,11 +700,11 @@ class RankingStages:
         if self.moments is None:
             typical = scatters.typical_variance(cell_shares(curves[0], scatters.cuts))
             ratio = typical / precision_variance(value, n, m)
-            return Scatter.around(min(max(ratio, 0.2), 5.0) ** grown, spread=_FITTED_SPREAD)
+            return Scatter.around(min(max(ratio, 0.2), 5.0) ** grown, spread=PRECISION_SPREAD)
         variance, scale = scatters.variance(answers["moments"], scale=float(self.moments.scale))
         if not self.kind.compares:
             assumed = area_variance(value, n, m)
-            prior = Scatter.around(1.0, spread=_SPREAD * math.sqrt(grown))
+            prior = Scatter.around(1.0, spread=AREA_SPREAD * math.sqrt(grown))
             more = MISPLACED * (1 / grown - 1)
             return Scatter.seen(variance / assumed, scale=scale / assumed + more, prior=prior)
         apart = sum(area_variance(curve.area, n, m) for curve in curves)
