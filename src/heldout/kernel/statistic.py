@@ -243,6 +243,41 @@ class DisjointCounts(Statistic[Ints]):
         return protection.rows_moved * (STEPS if self.weighted else 1)
 
 
+@dataclass(frozen=True)
+class OfEachGroup(Statistic[list[S]], Generic[S]):
+    """A statistic of each group of rows; the list is as long as there are groups.
+
+    Claim:       a row that leaves or arrives changes what is read of one group, by that row; no
+                 other group's.                                           [claim: each-group]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: of one group, as of `whole` for one row more or less.
+    Numerics:    exact.
+    Refuses:     what `whole` refuses.
+    Reference:   proofs/each-group.md.
+    Cost:        one scan, and what `whole` costs for each group.
+    """
+
+    whole: Statistic[S]
+    groups: int
+    claim: ClassVar[str] = "each-group"
+    shown_by: ClassVar[str | None] = (
+        "tests/conformance/test_groups.py::test_a_row_moves_its_own_group_alone_and_by_a_row"
+    )
+
+    def body(self) -> str:
+        statement, grouped, keys = self.whole.body().rpartition("GROUP BY ")
+        whole = statement + grouped + (f"{keys}, {keys.count(',') + 2}" if grouped else keys)
+        return whole.replace("SELECT ", "SELECT member, ", 1)
+
+    def read(self, columns: Columns) -> list[S]:
+        member = np.asarray(np.ma.filled(columns["member"], -1))
+        own = {name: np.ma.asarray(columns[name]) for name in columns if name != "member"}
+        return [
+            self.whole.read({name: column[member == group] for name, column in own.items()})
+            for group in range(self.groups)
+        ]
+
+
 # Sums of a bounded error over the rows, on an integer lattice.
 ERRORS = {
     "squared": "({distance}) * ({distance})",

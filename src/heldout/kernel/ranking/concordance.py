@@ -20,7 +20,7 @@ from heldout.kernel.ranking.ladder import PiecewiseLaplace
 from heldout.kernel.ranking.mechanism import choose
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
 from heldout.kernel.ranking.tuned import PULL_SHARE, SIZE_SHARE
-from heldout.kernel.statistic import Sealed, Statistic, as_scores
+from heldout.kernel.statistic import OfEachGroup, Sealed, Statistic, as_scores
 
 # --- The pairs that can be compared, and how each row fares in its own ---------------------------
 
@@ -185,41 +185,8 @@ class Concordance(Statistic[Pulls]):
         event = np.asarray(np.ma.filled(columns["event"], 0))
         return pulls(_times(columns["time"]), event, as_scores(columns["score"]))
 
-    def of_groups(self, groups: int) -> "ConcordanceOfGroups":
-        return ConcordanceOfGroups(groups, self.column)
-
-
-@dataclass(frozen=True)
-class ConcordanceOfGroups(Statistic[list[Pulls]]):
-    """The concordance within each group; the list is as long as there are groups.
-
-    Claim:       a row that leaves or arrives changes the pairs of one group, by that row; no
-                 other group's.                                           [claim: each-group]
-    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: of one group, as of `Concordance` for one row more or less.
-    Numerics:    exact.
-    Refuses:     nothing.
-    Reference:   proofs/each-group.md.
-    Cost:        as `Concordance`, for each group.
-    """
-
-    groups: int
-    column: str = "score"
-    claim: ClassVar[str] = "each-group"
-    shown_by: ClassVar[str] = (
-        "tests/kernel/ranking/test_concordance.py::test_a_row_changes_its_own_group_alone"
-    )
-
-    def body(self) -> str:
-        return f"SELECT member, time, event, {_named(self.column)}\nFROM evaluated"
-
-    def read(self, columns: Columns) -> list[Pulls]:
-        member = np.asarray(np.ma.filled(columns["member"], -1))
-        names = ("time", "event", "score")
-        return [
-            Concordance().read({name: np.ma.asarray(columns[name])[own] for name in names})
-            for own in (member == group for group in range(self.groups))
-        ]
+    def of_groups(self, groups: int) -> OfEachGroup[Pulls]:
+        return OfEachGroup(self, groups)
 
 
 def _named(column: str) -> str:

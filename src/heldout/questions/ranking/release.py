@@ -344,9 +344,9 @@ class RankingRelease(Release):
     @cached_property
     def _beliefs(self) -> tuple[Belief | None, Belief | None]:
         """Return what is believed of the classes, and the same given that the number is shown."""
-        read = self._stages
+        draw, read = self._draw, self._stages
         scatter = Scatter.assumed() if read is None else read.scatter(self._answers)
-        return beliefs(self._draw, self._others, scatter=scatter)
+        return beliefs(draw, self._others, scatter=scatter)
 
     def surprise(self, name: str, value: float) -> float:
         if self.is_counted:
