@@ -302,7 +302,8 @@ _LARGEST_PARTS: Final = 100  # percents are the finest fractions that count as s
 _HEAP_STEPS: Final = 2**31
 _MEASURE: Final = 2**32
 UNDIVIDED: Final = 9
-"""How much likelier a bin has no heap than one, beforehand. Tried: 3, 20. Since 2026-11-18."""
+"""How much likelier a bin has no heap than one, beforehand: benchmarks/curves.py; 3 and 20 were
+tried. Since 2026-11-18."""
 _FURTHEST: Final = 7.0  # log odds; a probability of 0.0009 at the ends
 
 

@@ -645,12 +645,15 @@ def _logistic_fit(
     odds = np.clip(np.log(shares / (1 - shares)), -_ODDS, _ODDS)
     design = np.stack([np.ones_like(odds), odds], axis=1)[:, : 1 + slope]
     offset = np.zeros_like(odds) if slope else odds
-    fitted, ridge = np.array([0.0, 1.0])[: 1 + slope], 1e-6 * np.eye(1 + slope)
+    fitted = np.array([0.0, 1.0])[: 1 + slope]
     rows = np.maximum(positives + negatives, 0.0)
     for _ in range(_STEPS):
         chance = 1 / (1 + np.exp(-np.clip(offset + design @ fitted, -30, 30)))
         weight = rows * chance * (1 - chance)
-        bread = np.linalg.inv(design.T @ (design * weight[:, None]) + ridge)
+        curvature = design.T @ (design * weight[:, None])
+        # Where noise is so large that one bin has all rows, these can be very many.
+        ridge = max(1e-6, 1e-12 * float(np.trace(curvature)))
+        bread = np.linalg.inv(curvature + ridge * np.eye(1 + slope))
         step = bread @ (design.T @ (positives - (positives + negatives) * chance))
         fitted = fitted + np.clip(step, -1, 1)
     return fitted, chance, design, bread
