@@ -11,6 +11,7 @@ from tests.chances import louder
 
 import heldout as ho
 from heldout.errors import ArgumentError
+from heldout.questions.curves.decisions import _logistic_fit
 
 RANDOM = np.random.default_rng(3)
 ODDS = RANDOM.normal(-1, 1.2, 4000)

@@ -35,7 +35,7 @@ __all__ = [
 
 
 # The confusion matrix at any threshold, read off a released table.
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CurveConfusion(ConfusionReadings):
     """Counts and ratios where rows with score >= threshold are called positive. Free."""
 
@@ -143,7 +143,7 @@ def ends_of(measures: Mapping[str, Measure], level: float) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FromDraws(CurveConfusion):
     """At any threshold, by the draws of the rows that the release leaves possible."""
 
@@ -190,7 +190,7 @@ class FromDraws(CurveConfusion):
         return {**super().as_dict(level), "nothing_assumed": bare}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Named(CurveConfusion):
     """At a threshold that was named beforehand: counts of their own, and the table's, joined.
 
@@ -238,7 +238,7 @@ class Named(CurveConfusion):
         return [self._balanced]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BetweenEdges(CurveConfusion):
     """By the counts at the edges around the threshold: what the papers' tables tell, and any other.
 
