@@ -16,7 +16,7 @@ from heldout.models.isolate import START
 from heldout.server import jobs
 from heldout.server.accounts import Person
 from heldout.server.service import Conflict, Missing, Service, TooLarge, TooSlow, kilobytes
-from heldout.server.storage import Json, artifacts, evaluations, new_id, now, submissions
+from heldout.server.storage import Json, artifacts, new_id, now
 
 KINDS = {
     "application/onnx": ("model", ".onnx"),
@@ -194,7 +194,7 @@ def delete(service: Service, person: Person, identity: str) -> None:
         row = connection.execute(_own(person).where(artifacts.c.id == identity)).first()
         if row is None:
             raise Missing("You have no such artefact.")
-        if _waited_for(connection, identity):
+        if jobs.is_needed(connection, jobs.waits, artifact=identity):
             raise Conflict("You asked about it, and that still waits. Cancel it, or wait for it.")
         mine = artifacts.update().where(artifacts.c.id == identity)
         connection.execute(mine.values(state="deleted", words="You deleted it."))
@@ -203,18 +203,6 @@ def delete(service: Service, person: Person, identity: str) -> None:
     for file in service.settings.artifacts.glob(f"{identity}.*"):
         file.unlink(missing_ok=True)
     service.note(person.name, "delete artefact", identity)
-
-
-def _waited_for(connection: sa.Connection, identity: str) -> bool:
-    """Return whether somebody waits for an answer about it, as far as anybody can know."""
-    asked = (evaluations.c.artifact == identity) | (evaluations.c.rival == identity)
-    queries = (
-        sa.select(evaluations.c.id).where(asked, jobs.waits(evaluations)),
-        sa.select(submissions.c.id).where(
-            submissions.c.artifact == identity, jobs.waits(submissions)
-        ),
-    )
-    return any(connection.execute(query.limit(1)).first() is not None for query in queries)
 
 
 def kind_of(content_type: str) -> tuple[str, str]:

@@ -269,7 +269,7 @@ class Gate:
         if first == ["oidc"] or (scope["method"] == "POST" and first == ["sign-in"]):
             self._rates.take(f"sign in at {address}", self._settings.sign_ins_per_minute)
         request = Request(scope)
-        for secret in (bearer(request), request.cookies.get(session_cookie(self._settings))):
+        for secret in (bearer(request), request.cookies.get(cookie_name(self._settings))):
             if secret:
                 self._rates.take(f"token {hash(secret)}", most)
 
@@ -381,9 +381,9 @@ def announced(request: Request) -> int | None:
     return int(length[:20]) if length.isascii() and length.isdigit() else None
 
 
-def session_cookie(settings: Settings) -> str:
-    """Return the name of the cookie that holds a browser's session."""
-    return "__Host-heldout" if settings.secure else "heldout"
+def cookie_name(settings: Settings, name: str = "heldout") -> str:
+    """Return what a cookie of ours is called; without a name, the one of a browser's session."""
+    return f"__Host-{name}" if settings.secure else name
 
 
 def bearer(request: Request) -> str:

@@ -16,11 +16,9 @@ import sqlalchemy as sa
 from heldout.server import artifacts as artifact_files
 from heldout.server import jobs, rows
 from heldout.server.datasets import find
-from heldout.server.evaluations import UNPAID
 from heldout.server.service import Service
 from heldout.server.storage import (
     artifacts,
-    boards,
     datasets,
     evaluations,
     log,
@@ -94,16 +92,6 @@ def _unused(artifact: "sa.ColumnElement[str]", days: float) -> sa.ColumnElement[
     return sa.and_(*recent)
 
 
-def _waited_for(connection: sa.Connection, artifact: str) -> bool:
-    """Return whether something that is not paid for yet needs an artefact."""
-    asked = (evaluations.c.artifact == artifact) | (evaluations.c.rival == artifact)
-    for table, mine in ((evaluations, asked), (submissions, submissions.c.artifact == artifact)):
-        query = sa.select(table.c.id).where(mine, table.c.state.in_(UNPAID)).limit(1)
-        if connection.execute(query).first() is not None:
-            return True
-    return False
-
-
 def _models(service: Service) -> Iterator[Due]:
     days = service.settings.keep_models
     if days is None:
@@ -116,7 +104,7 @@ def _models(service: Service) -> Iterator[Due]:
     for row in old_rows:
 
         def delete(connection: sa.Connection, row: Any = row) -> bool:
-            if _waited_for(connection, row.id):
+            if jobs.is_needed(connection, jobs.is_unpaid, artifact=row.id):
                 return False
             mine = artifacts.update().where(artifacts.c.id == row.id)
             connection.execute(mine.values(state="deleted", words=words))
@@ -142,7 +130,7 @@ def _scores(service: Service) -> Iterator[Due]:
     for artifact in names:
 
         def delete(connection: sa.Connection, artifact: str = artifact) -> bool:
-            if _waited_for(connection, artifact):
+            if jobs.is_needed(connection, jobs.is_unpaid, artifact=artifact):
                 return False
             _forget_scores(service, connection, artifact)
             return True
@@ -198,14 +186,7 @@ def _rows(service: Service) -> Iterator[Due]:
             continue
 
         def delete(connection: sa.Connection, name: str = name, about: Any = registered) -> bool:
-            on_rows = sa.select(boards.c.name).where(boards.c.dataset == name)
-            waiting = (
-                sa.select(evaluations.c.id).where(evaluations.c.dataset == name,
-                                                  evaluations.c.state.in_(UNPAID)),
-                sa.select(submissions.c.id).where(submissions.c.board.in_(on_rows),
-                                                  submissions.c.state.in_(UNPAID)),
-            )  # fmt: skip
-            if any(connection.execute(query.limit(1)).first() is not None for query in waiting):
+            if jobs.is_needed(connection, jobs.is_unpaid, dataset=name):
                 return False
             connection.execute(scorings.delete().where(scorings.c.dataset == name))
             rows.forget_rows(about, settings=service.settings)
