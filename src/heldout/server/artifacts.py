@@ -132,8 +132,7 @@ class Upload:
             file.unlink(missing_ok=True)
         mine = (artifacts.c.id == self.id) & (artifacts.c.state == "receiving")
         gone = {"state": "deleted", "words": "It did not arrive.", "size": 0}
-        with self._service.store.write() as connection:
-            connection.execute(artifacts.update().where(mine).values(gone))
+        self._service.store.change(artifacts.update().where(mine).values(gone))
 
 
 @asynccontextmanager
@@ -179,8 +178,7 @@ def rename(service: Service, person: Person, identity: str, name: str) -> None:
     person.must_be("analyst", scope="ask")
     find(service, person, identity)
     mine = artifacts.update().where(artifacts.c.id == identity)
-    with service.store.write() as connection:
-        connection.execute(mine.values(name=checked_name("name", name)))
+    service.store.change(mine.values(name=checked_name("name", name)))
     service.note(person.name, "rename artefact", identity)
 
 
@@ -236,8 +234,7 @@ def _own(person: Person) -> sa.Select[Any]:
 def find(service: Service, person: Person, identity: str) -> sa.Row[Any]:
     """Return one of a person's own artefacts; of others nothing is known."""
     person.must_be("analyst")
-    with service.store.look() as connection:
-        row = connection.execute(FIND, {"by": person.name, "named": identity}).first()
+    row = service.store.row(FIND, by=person.name, named=identity)
     if row is None:
         raise Missing("You have no such artefact.")
     return row
@@ -253,17 +250,15 @@ FIND: Final = sa.select(artifacts).where(
 def mine(service: Service, person: Person) -> list[Json]:
     """Return a person's own artefacts, the newest first."""
     person.must_be("analyst")
-    with service.store.read() as connection:
-        rows = connection.execute(_own(person).order_by(artifacts.c.created.desc())).all()
-    return [public(row) for row in rows]
+    newest = _own(person).order_by(artifacts.c.created.desc())
+    return [public(row) for row in service.store.rows(newest)]
 
 
 def names(service: Service, identities: Sequence[str]) -> dict[str, str]:
     """Return what owners call their artefacts, for pages that list what was asked about them."""
     query = sa.select(artifacts.c.id, artifacts.c.name)
-    with service.store.look() as connection:
-        rows = connection.execute(query.where(artifacts.c.id.in_(set(identities))))
-        return {row.id: row.name for row in rows}
+    query = query.where(artifacts.c.id.in_(set(identities)))
+    return {row.id: row.name for row in service.store.rows(query)}
 
 
 def public(row: sa.Row[Any]) -> Json:

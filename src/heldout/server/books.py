@@ -49,8 +49,7 @@ def check_receipt(service: Service) -> None:
     The ledger remembers what it was asked for, so a booking that follows looks again in its own
     transaction. One row of either is read, however long the ledger is.
     """
-    with service.store.look() as connection:
-        row = connection.execute(sa.select(receipts)).first()
+    row = service.store.row(sa.select(receipts))
     if row is None:
         return
     try:
@@ -177,8 +176,7 @@ def spending(service: Service, lines: list[Json]) -> Spending:
 def _models(service: Service, identities: list[str]) -> dict[str, str]:
     """Return the name of the model that each evaluation was about."""
     query = sa.select(evaluations.c.id, evaluations.c.artifact)
-    with service.store.read() as connection:
-        rows = connection.execute(query.where(evaluations.c.id.in_(set(identities)))).all()
+    rows = service.store.rows(query.where(evaluations.c.id.in_(set(identities))))
     names = artifacts.names(service, [row.artifact for row in rows])
     return {row.id: names.get(row.artifact, NOBODY) if row.artifact else ROWS_ALONE for row in rows}
 

@@ -563,10 +563,7 @@ def _same(row: sa.Row[Any], digest: str) -> sa.Row[Any]:
 def find_one(service: Service, person: Person, identity: str) -> sa.Row[Any]:
     """Return an evaluation, for its owner or the custodian of its rows."""
     person.must_be("analyst", "custodian")
-    with service.store.look() as connection:
-        row = connection.execute(ONE, {"named": identity}).first()
-    seen_row: sa.Row[Any] = _may_see(service, person, row)
-    return seen_row
+    return _may_see(service, person, service.store.row(ONE, named=identity))
 
 
 ONE: Final = sa.select(evaluations).where(evaluations.c.id == sa.bindparam("named"))
@@ -575,13 +572,13 @@ GLANCE: Final = sa.select(evaluations.c.owner, evaluations.c.dataset, evaluation
 )
 
 
-def glance(service: Service, person: Person, identity: str) -> Any:
+def glance(service: Service, person: Person, identity: str) -> sa.Row[Any]:
     """Return when an evaluation may be seen, for whoever waits for it; without what it says."""
     person.must_be("analyst", "custodian")
     return _may_see(service, person, service.store.first(GLANCE, named=identity))
 
 
-def _may_see(service: Service, person: Person, row: Any) -> Any:
+def _may_see(service: Service, person: Person, row: sa.Row[Any] | None) -> sa.Row[Any]:
     if row is not None and (row.owner == person.name or _is_about_own(service, person, row)):
         return row
     raise Missing("There is no such evaluation that you may see.")
@@ -606,8 +603,7 @@ def history(service: Service, person: Person, dataset: str | None = None) -> lis
         query = query.where(evaluations.c.dataset.in_(names))
     if dataset is not None:
         query = query.where(evaluations.c.dataset == dataset)
-    with service.store.read() as connection:
-        return list(connection.execute(query).all())
+    return service.store.rows(query)
 
 
 def public(service: Service, row: sa.Row[Any], *, answers: bool = True, new: bool = False) -> Json:
@@ -647,9 +643,8 @@ def _place(service: Service, row: sa.Row[Any]) -> int:
 
     People take turns, so of everybody else at most one more than one's own that came before.
     """
-    values = {"by": row.owner, "made": row.created, "time": now()}
-    with service.store.look() as connection:
-        waiting = {who: int(count) for who, count in connection.execute(BEFORE, values)}
+    before = service.store.rows(BEFORE, by=row.owner, made=row.created, time=now())
+    waiting = {who: int(count) for who, count in before}
     own = waiting.pop(row.owner, 0)
     return own + sum(min(count, own + 1) for count in waiting.values())
 
@@ -683,7 +678,7 @@ def expected(service: Service, row: sa.Row[Any]) -> float | None:
     known = service.store.first(BEGUN, named=row.id)
     if known is None:
         return None
-    state, begun, before, scoring = known
+    state, begun, before, scoring = tuple(known)
     if "running" not in (state, before):
         return None
     registered = find(service, row.dataset)

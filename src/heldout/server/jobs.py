@@ -135,9 +135,8 @@ def claim(store: Store, *, worker: str, lease: float, most_running: int = 1) -> 
 
 
 def renew(store: Store, job: Job, *, worker: str, lease: float) -> None:
-    with store.write() as connection:
-        mine = jobs.update().where(jobs.c.id == job.id, jobs.c.worker == worker)
-        connection.execute(mine.values(lease=now() + lease))
+    mine = jobs.update().where(jobs.c.id == job.id, jobs.c.worker == worker)
+    store.change(mine.values(lease=now() + lease))
 
 
 def again(connection: sa.Connection, job: Job) -> None:

@@ -66,9 +66,7 @@ NEEDS: Final = (
 
 def listed(service: Service, registered: Registered) -> list[sa.Row[Any]]:
     """Return what a custodian published of a data set, the newest first; also what still waits."""
-    values = {"of": registered.name, "by": registered.owner}
-    with service.store.look() as connection:
-        return list(connection.execute(OF_CUSTODIAN, values).all())
+    return service.store.rows(OF_CUSTODIAN, of=registered.name, by=registered.owner)
 
 
 def shown(service: Service, registered: Registered) -> list[Json]:

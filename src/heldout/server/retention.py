@@ -99,9 +99,7 @@ def _models(service: Service) -> Iterator[Due]:
     old = (artifacts.c.created <= _before(days)) & artifacts.c.state.in_(("ready", "refused"))
     query = sa.select(artifacts).where(old, _unused(artifacts.c.id, days))
     words = f"Deleted after {days:g} days without a question."
-    with service.store.read() as connection:
-        old_rows = connection.execute(query).all()
-    for row in old_rows:
+    for row in service.store.rows(query):
 
         def delete(connection: sa.Connection, row: Any = row) -> bool:
             if jobs.is_needed(connection, jobs.is_unpaid, artifact=row.id):
@@ -125,9 +123,7 @@ def _scores(service: Service) -> Iterator[Due]:
     query = query.join(artifacts, artifacts.c.id == scorings.c.artifact)
     done = scorings.c.state.in_(("ready", "refused")) & (scorings.c.visible <= _before(days))
     query = query.where(done, _unused(scorings.c.artifact, days))
-    with service.store.read() as connection:
-        names = connection.execute(query).scalars().all()
-    for artifact in names:
+    for (artifact,) in service.store.rows(query):
 
         def delete(connection: sa.Connection, artifact: str = artifact) -> bool:
             if jobs.is_needed(connection, jobs.is_unpaid, artifact=artifact):
@@ -152,11 +148,8 @@ def _answers(service: Service) -> Iterator[Due]:
     if days is None:
         return
     old = (evaluations.c.state == "answered") & (evaluations.c.visible <= _before(days))
-    with service.store.read() as connection:
-        old_rows = connection.execute(
-            sa.select(evaluations.c.id, evaluations.c.owner, evaluations.c.statement).where(old)
-        ).all()
-    for row in old_rows:
+    query = sa.select(evaluations.c.id, evaluations.c.owner, evaluations.c.statement).where(old)
+    for row in service.store.rows(query):
         receipt = row.statement["receipt"]
         words = f"The answer was deleted after {days:g} days. Its price stays spent, as entry "
         values = {
@@ -177,10 +170,8 @@ def _rows(service: Service) -> Iterator[Due]:
     if days is None:
         return
     old = (datasets.c.state == "closed") & (datasets.c.closed <= _before(days))
-    with service.store.read() as connection:
-        names = connection.execute(sa.select(datasets.c.name).where(old)).scalars().all()
     private = service.settings.private
-    for name in names:
+    for (name,) in service.store.rows(sa.select(datasets.c.name).where(old)):
         registered = find(service, name)
         if not any(rows.files_about(private, name)):
             continue

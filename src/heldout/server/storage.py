@@ -227,7 +227,7 @@ class Store:
         with self.engine.connect() as connection:
             yield connection
 
-    def first(self, statement: sa.Select[Any], **values: object) -> Any:
+    def first(self, statement: sa.Select[Any], **values: object) -> sa.Row[Any] | None:
         """Return the first row of a statement that is asked again and again, or None.
 
         It is compiled once and handed to the driver as text, so that a look costs a third. Its
@@ -241,6 +241,21 @@ class Store:
         sent = given if names is None else tuple(given[name] for name in names)
         with self.engine.connect() as connection:
             return connection.exec_driver_sql(str(compiled), sent).first()
+
+    def rows(self, query: sa.Select[Any], **values: object) -> list[Any]:
+        """Return what one statement finds."""
+        with self.look() as connection:
+            return list(connection.execute(query, values))
+
+    def row(self, query: sa.Select[Any], **values: object) -> sa.Row[Any] | None:
+        """Return the first that one statement finds, or None."""
+        with self.look() as connection:
+            return connection.execute(query, values).first()
+
+    def change(self, statement: sa.Update | sa.Delete) -> int:
+        """Run one statement that writes, by itself; returns how many rows it changed."""
+        with self.write() as connection:
+            return connection.execute(statement).rowcount
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:

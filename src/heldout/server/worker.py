@@ -507,9 +507,8 @@ class Worker:
 
     def _scorings(self, models: list[str], dataset: str, revision: int) -> list[sa.Row[Any]]:
         which = scorings.c.artifact.in_(models) & (scorings.c.dataset == dataset)
-        with self.service.store.look() as connection:
-            query = sa.select(scorings).where(which, scorings.c.revision == revision)
-            return list(connection.execute(query).all())
+        which &= scorings.c.revision == revision
+        return self.service.store.rows(sa.select(scorings).where(which))
 
     def _row(self, table: sa.Table, identity: str) -> sa.Row[Any]:
         with self.service.store.look() as connection:
