@@ -27,10 +27,11 @@ import heldout as ho
 from heldout.kernel.noise.exact import halved
 from heldout.kernel.statistic import STEPS
 from heldout.questions.linear.claims import meaning_of, parse_claim
-from heldout.questions.linear.conclusion import EXTRA, PartsPlan, below, slope_and_variance
+from heldout.questions.linear.conclusion import PartsPlan, below, slope_and_variance
 from heldout.questions.linear.design import RESOLUTION
 from heldout.questions.linear.moments import SCORE_STEPS, ModelRows
 from heldout.questions.linear.questions import LinearRegression
+from heldout.questions.linear.tuned import EXTRA
 
 NORMAL = 1.959964
 

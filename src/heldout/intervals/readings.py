@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.arguments import OneOf
+from heldout.arguments import OneOf, guess
 from heldout.arrays import Floats
 from heldout.drawing.words import grid, half_width
 from heldout.errors import ArgumentError
@@ -217,6 +217,13 @@ def range_of_costs(false_positive: float, false_negative: float) -> float:
     return 2 / (1 / false_positive + 1 / false_negative)
 
 
+_OTHER_NAMES = {
+    **{"sensitivity": "recall", "tpr": "recall", "true_positive_rate": "recall"},
+    **{"ppv": "precision", "positive_predictive_value": "precision", "tnr": "specificity"},
+    **{"true_negative_rate": "specificity", "fpr": "false_positive_rate", "f1": "f1_score"},
+    **{"fnr": "false_negative_rate", "tp": "true_positives", "fp": "false_positives"},
+    **{"fn": "false_negatives", "tn": "true_negatives"},
+}
 CELLS = ("true positives", "false positives", "false negatives", "true negatives")
 
 
@@ -264,7 +271,9 @@ class ConfusionReadings(AsMatrix):
         known = {attribute(measure): measure for measure in (*CELLS, *registered())}
         wanted = known.get("negative_predictive_value" if name == "npv" else name.lower())
         if wanted is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            mean = _OTHER_NAMES.get(name.lower())
+            mean = f" Use .{mean}." if mean else guess(name, () if name.startswith("_") else known)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.{mean}")
         return self._count(CELLS.index(wanted)) if wanted in CELLS else self._ratios[wanted]
 
     def __dir__(self) -> list[str]:

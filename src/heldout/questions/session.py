@@ -16,7 +16,7 @@ from typing import (
 )
 
 from heldout import questions as q
-from heldout.arguments import FormField, is_one_of, shown
+from heldout.arguments import FormField, guess, is_one_of, shown
 from heldout.data import Dataset, PrivateTable
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description, MeasuredRows, ScoredRows
@@ -247,7 +247,7 @@ class PrivateSession:
         kind = name.replace("_", "-")
         question = q.find(kind) if not name.startswith("_") and kind in q.kinds() else None
         if question is None:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.{_meant(name)}")
         form = question.form()
         needed = [field.name for field in form if field.required and field.name != "epsilon"]
 
@@ -668,3 +668,24 @@ class Session(PrivateSession):
                 k=k,
             )
         )
+
+
+_READ_OFF = {
+    "roc": "session.curves(epsilon=...).roc",
+    "precision_recall": "session.curves(epsilon=...).precision_recall",
+    "calibration": "session.curves(epsilon=...).calibration",
+    "roc_auc_score": "session.auc(epsilon=...)",
+    "f1_score": "session.confusion(epsilon=...).f1_score",
+}
+
+
+def _meant(name: str) -> str:
+    """Return what to use instead of a name that a session does not have, as a sentence."""
+    from heldout.intervals.readings import CELLS, attribute, registered
+
+    if name in {attribute(reading) for reading in (*CELLS, *registered())}:
+        return f" Use session.confusion(epsilon=...).{name}."
+    if name in _READ_OFF:
+        return f" Use {_READ_OFF[name]}."
+    known = [kind.replace("-", "_") for kind in q.kinds()]
+    return "" if name.startswith("_") else guess(name, [*known, "remaining", "quote", "ask"])

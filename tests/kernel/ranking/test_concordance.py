@@ -15,8 +15,8 @@ from heldout.kernel import Neighbours, Protection, price
 from heldout.kernel.loss import Loss
 from heldout.kernel.ranking.concordance import (
     PULL_STEPS,
+    Concordance,
     ConcordanceMechanism,
-    ConcordanceOfGroups,
     Pulls,
     pulls,
 )
@@ -157,7 +157,7 @@ def test_two_rows_of_a_unit_pull_nearly_as_far_as_claimed_and_further_than_one()
 
 
 def test_a_row_changes_its_own_group_alone() -> None:
-    statistic = ConcordanceOfGroups(2)
+    statistic = Concordance().of_groups(2)
     columns = {
         "member": np.array([0, 0, 1, 1, 1]),
         "time": np.array([1.0, 2, 1, 2, 3]),

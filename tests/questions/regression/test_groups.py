@@ -12,9 +12,9 @@ from heldout import questions as q
 from heldout.errors import ArgumentError
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.regression import Axis, GridCounts, PowerSums, RowCount
 from heldout.kernel.statistic import Statistic, compute
 from heldout.questions.answers import Answered
-from heldout.questions.regression.mechanisms import Axis, GridCounts, PowerSums, RowCount
 from heldout.regression import RegressionSession, RegressionTable
 
 GENERATOR = np.random.default_rng(6)

@@ -14,8 +14,9 @@ from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.noise import selection
-from heldout.kernel.noise.exact import Randomness, draw_on_lattice, rational
+from heldout.kernel.noise.exact import draw_on_lattice, rational
 from heldout.kernel.noise.mechanism import Primitive
+from heldout.kernel.noise.source import Randomness
 
 if TYPE_CHECKING:
     from flint import arb

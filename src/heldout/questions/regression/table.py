@@ -14,21 +14,6 @@ from heldout.errors import ArgumentError
 from heldout.examples import uniform
 from heldout.intervals.joint import simplex, whole_numbers
 
-__all__ = [
-    "Bounds",
-    "CountedPlot",
-    "Reference",
-    "ResidualTable",
-    "best_threshold",
-    "overlaps",
-    "regridded",
-    "similarity",
-    "simplex",
-    "smoothed",
-    "total_variation",
-    "whole_numbers",
-]
-
 
 def smoothed(noisy: Floats, *, deviation: float, total: float) -> Floats:
     """Counts not below zero that add up to `total`, without what looks like noise.
