@@ -542,6 +542,9 @@ class Difference(Release):
         drawn = interval_plot({name: self.headline}, level=level, title=title, mark=0)
         return [replace(drawn, caption=f"{self.note} {drawn.caption}")]
 
+    def _lead(self) -> str:
+        return f"{super()._lead()}, p-value {self.p_value:.3g}"
+
     def __str__(self) -> str:
         return f"{self.headline}, p-value {self.p_value:.3g}"
 

@@ -628,7 +628,7 @@ class CurvesByGroup(ByGroup[CurvesRelease]):
     def figures(self, level: float = 0.95) -> list[Figure]:
         """The areas with their intervals, and the ROC curves of the groups that can be read."""
         drawn = super().figures(level)
-        shown = [name for name in self.groups if name not in self.drowned][: len(PALETTE)]
+        shown = [name for name in self.groups if name not in self.not_informative][: len(PALETTE)]
         if not shown:
             return drawn
         lines = []
