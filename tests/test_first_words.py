@@ -280,3 +280,10 @@ def test_rows_declared_in_another_way_are_shown_how_the_account_was_opened() -> 
         BudgetMismatch, match=r"\(neighbours='replace-one', unit='patient', rows_per_unit=1\)"
     ):
         ho.Session(rows, ledger=ledger, account="clinic")
+
+
+def test_the_card_of_a_comparison_has_its_p_value() -> None:
+    rows = {"y": LABELS, "p": SCORES, "q": SCORES**2}
+    session = ho.Session(ho.Dataset(rows, label="y", score="p", rivals=["q"]), budget=1)
+    difference = session.compare(score="q", epsilon=1)
+    assert f"p-value {difference.p_value:.3g}" in difference._repr_html_()

@@ -498,12 +498,12 @@ class FeatureMatrix(PrivateTable):
     unit, rows_per_unit
         Whose row it is, one value a row, and how many rows of one unit may count.
     row_keys
-        A value that tells rows apart, one a row.
+        A value that tells rows apart, one per row.
     neighbours
         "replace-one" (the number of rows is public), "add-remove", or "label": nothing but the
         labels is secret.
     feature_names
-        Public names, one a feature; those of a frame's columns unless told.
+        Public names, one per feature; by default those of a frame's columns.
     most_rows
         A public bound on the number of rows, for the scores that need one where the number of
         rows itself is not public.

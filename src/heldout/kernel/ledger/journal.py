@@ -106,14 +106,15 @@ class Books:
     def check_protection(self, account: str, protection: Protection | None) -> None:
         """Refuse a table that is declared in another way than its account was."""
         declared = None if protection is None else protection.as_dict()
-        if declared != self.tables.opening(account).content["protection"]:
-            opened = self.tables.opening(account).content["protection"] or {}
+        before = self.tables.opening(account).content["protection"]
+        if declared != before:
+            protected = before or {}
             named = {
                 "neighbours": "neighbours",
                 "unit": "unit_name",
                 "rows_per_unit": "rows_per_unit",
             }
-            was = ", ".join(f"{word}={shown(opened.get(key))}" for word, key in named.items())
+            was = ", ".join(f"{word}={shown(protected.get(key))}" for word, key in named.items())
             raise BudgetMismatch(
                 "neighbours, unit and rows_per_unit must be those that the account was opened "
                 f"with ({was}), and under 'label' the outcome too. Declare the data set as before: "

@@ -831,7 +831,7 @@ def select(
 
     `k` asks for so many features at most, `threshold` for those whose score is at least that; with
     neither, a threshold that few scores of nothing but noise exceed. A row that sets more than
-    `features_per_row` features (10 unless told) keeps so many of them. `method` and `score` are in
+    `features_per_row` features (10 by default) keeps so many of them. `method` and `score` are in
     docs/features.md; three published methods that are not private run with `not_private=True`.
 
     Without a ledger nobody keeps count across calls; `account` names the one in it that pays.
