@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,15 @@ def pytest_configure(config: pytest.Config) -> None:
     core.global_force_seed = int(seed)
     # It would try numbers that stand in the modules loaded so far, and that is a matter of order.
     providers._get_local_constants = lambda: providers._local_constants
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Iterator[Any]:
+    """Look for examples only in files that have some: it takes a while."""
+    found = yield
+    if b">>> " in file_path.read_bytes():
+        return found
+    return [each for each in found if type(each).__name__ != "DoctestModule"]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

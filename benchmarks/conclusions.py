@@ -24,13 +24,15 @@ from typing import Any
 import numpy as np
 
 import heldout as ho
-from heldout.kernel.noise.exact import halved
+from heldout.intervals.noise import halved
+from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
 from heldout.kernel.statistic import STEPS
 from heldout.questions.linear.claims import meaning_of, parse_claim
-from heldout.questions.linear.conclusion import EXTRA, PartsPlan, below, slope_and_variance
+from heldout.questions.linear.conclusion import PartsPlan, below, slope_and_variance
 from heldout.questions.linear.design import RESOLUTION
 from heldout.questions.linear.moments import SCORE_STEPS, ModelRows
 from heldout.questions.linear.questions import LinearRegression
+from heldout.questions.linear.tuned import EXTRA
 
 NORMAL = 1.959964
 
@@ -336,7 +338,7 @@ def _about(population: Population) -> Any:
 
 
 def simulated_fits(
-    several: list[Population], runs: int, sizes: list[int], prices: list[str]
+    several: list[Population], runs: int, sizes: list[int], prices: list[str], noise: str
 ) -> None:
     """Print coverage and widths of coefficients where at least half of the fits have ends."""
     random, means = np.random.default_rng(135), []
@@ -345,7 +347,9 @@ def simulated_fits(
         truth, _ = least_squares(population.columns, population)
         terms = [f"`{name}`" for name in population.features]
         for rows, epsilon in ((rows, epsilon) for rows in sizes for epsilon in prices):
-            asked = LinearRegression(outcome=population.outcome, features=terms, epsilon=epsilon)
+            asked = LinearRegression(
+                outcome=population.outcome, features=terms, epsilon=epsilon, noise=noise
+            )
             plan = replace(asked.plan(_about(population)), rows=rows)
             seen = [_simulated_fit(population, plan, truth, random) for _ in range(runs)]
             seen = [one for one in seen if one is not None]
@@ -366,9 +370,13 @@ def _simulated_fit(population: Population, plan: Any, truth: Any, random: Any) -
     sample, noise, design = population.draw(random, plan.rows), plan.moments_noise, plan.design
     coded = _coded(sample, design)
     moments = (coded.T @ coded).astype(float)
-    for sign in (1, -1):
-        normal = random.normal(size=(noise.freedom, len(moments)))
-        moments += sign * float(noise.scale) * normal.T @ normal
+    if isinstance(noise, DiscreteGaussian):
+        drawn = np.triu(random.normal(0, noise.sigma, moments.shape))
+        moments += drawn + np.triu(drawn, 1).T
+    else:
+        for sign in (1, -1):
+            normal = random.normal(size=(noise.freedom, len(moments)))
+            moments += sign * float(noise.scale) * normal.T @ normal
     fitted = plan.fitted({"moments": np.rint(moments[np.triu_indices(len(moments))]).astype(int)})
     if not fitted.identified:
         return None
@@ -377,7 +385,11 @@ def _simulated_fit(population: Population, plan: Any, truth: Any, random: Any) -
     residual = coded[:, -1] / design.outcome_steps - x @ np.array(fit)
     moves = (x @ np.array(weights).T) * residual[:, None]
     influences = np.floor(np.minimum(moves**2, 1) * STEPS + 0.5).sum(axis=0)
-    influences += random.laplace(0, plan.influences_noise.float_scale, len(influences))
+    last = plan.influences_noise
+    if isinstance(last, DiscreteGaussian):
+        influences += random.normal(0, last.sigma, len(influences))
+    else:
+        influences += random.laplace(0, last.float_scale, len(influences))
     factors = fitted.factors(np.rint(influences))
     _, errors = least_squares(sample, population)
     covered, widths = [], []
@@ -445,6 +457,7 @@ def main() -> None:
     reader.add_argument("--prices", nargs="*", default=["0.5", "1", "4"])
     reader.add_argument("--sets", nargs="*")
     reader.add_argument("--simulated", action="store_true")
+    reader.add_argument("--noise", default="pure", help="of simulated fits: pure or gaussian")
     chosen = reader.parse_args()
     start = time.time()
     several = populations(chosen.data)
@@ -452,7 +465,7 @@ def main() -> None:
         several = [each for each in several if any(name in each.name for name in chosen.sets)]
     if chosen.simulated:
         if "fit" in chosen.tables:
-            simulated_fits(several, chosen.runs, chosen.sizes, chosen.prices)
+            simulated_fits(several, chosen.runs, chosen.sizes, chosen.prices, chosen.noise)
         if "conclusions" in chosen.tables:
             simulated_claims(several, chosen.runs, [1_000, 5_000, 20_000])
         return

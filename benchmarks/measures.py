@@ -93,7 +93,11 @@ COST = 0.05 * (1 - math.exp(-20))
 APART = float((np.clip(_BIG + RANDOM.normal(0.02, 0.1, _BIG.size), 0, 1) - _BIG).mean())
 
 
-def medians(rows: int, epsilon: str, repetitions: int):
+def edged_medians(rows: int, epsilon: str, repetitions: int):
+    return medians(rows, epsilon, repetitions, smooth=False)
+
+
+def medians(rows: int, epsilon: str, repetitions: int, smooth: bool = True):
     """Return coverage of the median's interval, the width's ratio and the error's."""
     question, about = q.Histogram(epsilon=epsilon, column="a", bins=40), described(rows)
     covered, widths, errors, simple = [], [], [], []
@@ -101,7 +105,7 @@ def medians(rows: int, epsilon: str, repetitions: int):
     for _ in range(repetitions):
         x = beta(rows)
         exact = np.histogram(x, edges)[0]
-        found = released(question, about, exact).quantile(0.5)
+        found = released(question, about, exact).quantile(0.5, smooth=smooth)
         low, high = found.interval()
         covered.append(low <= MEDIAN <= high)
         widths.append((high - low) / (2 * NORMAL * 1.2533 * x.std() / math.sqrt(rows)))
@@ -325,8 +329,12 @@ def calibration(rows: int, epsilon: str, repetitions: int):
 
 
 def recall(rows: int, epsilon: str, repetitions: int):
-    """Return coverage of recall at the chosen threshold, and its distance over a curve's."""
+    """Return coverage of recall at the chosen threshold, and its distance over a curve's.
+
+    Printed above: the same over that of a noisy histogram of the positives, the best of three.
+    """
     covered, widths, chosen, read = [], [], [], []
+    plain: dict[int, list[float]] = {16: [], 64: [], 256: []}
     for _ in range(repetitions):
         positive = RANDOM.random(rows) < 0.2
         score = 1 / (1 + np.exp(-RANDOM.normal(size=rows) - 1.3 * positive))
@@ -342,6 +350,15 @@ def recall(rows: int, epsilon: str, repetitions: int):
         chosen.append(abs(np.mean(score[positive] >= release.threshold) - 0.9))
         off = session.curves(epsilon=epsilon).threshold_for(recall=0.9)
         read.append(abs(np.mean(score[positive] >= off) - 0.9))
+        for bins, far in plain.items():
+            edges = np.linspace(0, 1, bins + 1)
+            counts = np.histogram(score[positive], edges)[0]
+            noisy = np.maximum(counts + RANDOM.laplace(0, 2 / number(epsilon), bins), 0)
+            reached = np.concatenate([[0], np.cumsum(noisy) / max(noisy.sum(), 1e-9)])
+            at = np.interp(0.1, reached, edges)
+            far.append(abs(np.mean(score[positive] >= at) - 0.9))
+    best = min(np.mean(far) for far in plain.values())
+    print(f"  distance {np.mean(chosen):.4f}, over a histogram's {np.mean(chosen) / best:.2f}")
     return np.mean(covered), np.median(widths), np.mean(chosen) / np.mean(read)
 
 
@@ -357,7 +374,8 @@ def conformal(rows: int, epsilon: str, repetitions: int):
 
 
 FAMILIES = {
-    "median, 40 bins": medians,
+    "median, 40 bins": edged_medians,
+    "median, 40 bins, smooth": medians,
     "pass@2": passes,
     "Kaplan-Meier": kaplan_meier,
     "Kaplan-Meier, heavy losses": heavy_losses,

@@ -14,24 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking.ladder import NoiseLaw
-from heldout.kernel.ranking.mechanism import (
-    RankingDraw,
-    RankingMechanism,
-    RankingStatistic,
-    choose,
-    sensitivity_for,
-)
-from heldout.kernel.ranking.sensitivity import area, average_precision
-from heldout.kernel.statistic import Sealed
-from heldout.questions.ranking.areas import (
+from heldout.intervals.areas import (
     Belief,
     is_plausible,
     noise_interval,
     population_interval,
 )
+from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.noise.exact import LATTICE
+from heldout.kernel.ranking.ladder import NoiseLaw
+from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism, choose, sensitivity_for
+from heldout.kernel.ranking.sensitivity import area, average_precision
+from heldout.kernel.ranking.statistic import RankingStatistic
+from heldout.kernel.statistic import Sealed
 
 SIZES = (100, 300, 1000)
 EPSILONS = ("0.1", "0.25", "0.5", "1")

@@ -236,16 +236,20 @@ def by_bookings(size: int) -> Callable[[], object]:
     return lambda: [door.confusion(epsilon="1", threshold=0.5) for _ in range(10)]
 
 
-def by_groups(size: int) -> Callable[[], object]:
+def by_groups(size: int, *, rows: int = 20_000) -> Callable[[], object]:
     import heldout as ho
 
-    columns = made_up(20_000)
+    columns = made_up(rows)
     names = [f"g{place}" for place in range(size)]
-    columns["group"] = np.array(names)[np.arange(20_000) % size]
-    rows = {name: columns[name] for name in ("y", "p", "group")}
-    declared = ho.Dataset(rows, label="y", score="p", groups={"group": names})
+    columns["group"] = np.array(names)[np.arange(rows) % size]
+    asked = {name: columns[name] for name in ("y", "p", "group")}
+    declared = ho.Dataset(asked, label="y", score="p", groups={"group": names})
     door = ho.Session(declared, budget=ho.Budget(epsilon="1000"))
     return lambda: str(door.auc(epsilon="1", by="group"))
+
+
+def by_equal_groups(size: int) -> Callable[[], object]:
+    return by_groups(size, rows=200 * size)
 
 
 def by_classes(size: int) -> Callable[[], object]:
@@ -264,7 +268,8 @@ def by_classes(size: int) -> Callable[[], object]:
 GROWTH: dict[str, tuple[Callable[[int], Callable[[], object]], tuple[int, ...]]] = {
     "rows": (by_rows, (10**3, 10**4, 10**5, 10**6, 10**7)),
     "bookings in the ledger": (by_bookings, (10, 100, 1000, 10_000)),
-    "groups": (by_groups, (2, 10, 100)),
+    "groups of 20,000 rows": (by_groups, (2, 10, 100)),
+    "groups of 200 rows each": (by_equal_groups, (2, 10, 100)),
     "classes": (by_classes, (3, 10, 50)),
 }
 

@@ -5,14 +5,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import heldout as ho
-from heldout.errors import ArgumentError, BudgetExceeded, UnknownLabel
+from heldout.arguments import Values
+from heldout.errors import (
+    ArgumentError,
+    BudgetExceeded,
+    BudgetMismatch,
+    DataError,
+    LedgerError,
+    UnknownLabel,
+)
 
 LABELS = np.array([0, 1] * 200)
 SCORES = np.linspace(0, 1, 400)
 CLASSES = np.array(["a", "b", "c"] * 150)
+CODES = np.arange(450)
 COLUMNS = np.tile([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.2, 0.2, 0.6]], (150, 1))
 
 
@@ -70,7 +79,16 @@ def test_a_printed_confusion_matrix_shows_its_counts() -> None:
     assert (negatives.split()[0], positives.split()[0]) == ("negatives", "positives")
     assert int(negatives.split()[1]) == int(matrix.true_negatives.value)
     assert int(positives.split()[2]) == int(matrix.true_positives.value)
-    assert noise.startswith("Noise per count: ±")
+    assert noise.startswith("Noise per count: at most ±")
+
+
+def test_a_confusion_matrix_read_off_curves_is_printed_like_one() -> None:
+    rows = ho.Dataset({"y": LABELS, "p": SCORES}, label="y", score="p")
+    read = ho.Session(rows, budget=1).curves(epsilon=1).confusion(0.5)
+    first, head, *_, noise = repr(read).splitlines()
+    assert first == str(read.accuracy)
+    assert head.split() == ["called", "negative", "called", "positive"]
+    assert noise.startswith("Noise per count: at most ±")
 
 
 def test_a_budget_may_be_a_plain_number() -> None:
@@ -107,8 +125,8 @@ def test_a_metric_of_scikit_learn_that_is_a_reading_names_the_matrix_that_has_it
     reading = str(refused.value).partition("epsilon=...).")[2].partition(":")[0]
     matrix: Any = ho.confusion_matrix(LABELS, SCORES >= 0.5, epsilon=1)
     assert 0 <= getattr(matrix, reading).value <= 1
-    with pytest.raises(AttributeError, match=r"no attribute 'no_such_score'$"):
-        _ = ho.no_such_score
+    with pytest.raises(AttributeError, match=r"no attribute 'zzz_qq'$"):
+        _ = ho.zzz_qq
 
 
 def test_classes_of_a_confusion_matrix_are_asked_for() -> None:
@@ -121,3 +139,151 @@ def test_a_report_whose_first_number_noise_hides_says_so_in_a_sentence() -> None
     report = ho.Session(rows, budget=1).report(epsilon="1/10")
     assert not report.headline.informative
     assert "Noise hides the AUC: there is no information at this price." in report.html()
+
+
+def test_words_without_numbers_are_shown_how_to_be_coded() -> None:
+    with pytest.raises(ArgumentError, match="such as marital=married:0,single:1, got"):
+        Values().from_words(["marital=married,single"], "values")
+    with pytest.raises(ArgumentError, match=r"age=0,120, or .* marital=single:0,married:1, got"):
+        Values().from_words(["marital"], "values")
+
+
+def session_of_share(shared: Any, owned: Any, ledger: Any = None) -> ho.Session:
+    """Open a session of an analyst with a share of an account, with budgets for both."""
+    ledger = ledger or ho.Ledger()
+    ledger.register("clinic", budget=ho.Budget(owned), unit="patient")
+    ledger.grant("clinic", analyst="dana", budget=ho.Budget(shared))
+    frame = {"y": LABELS, "p": SCORES, "patient": np.arange(400)}
+    rows = ho.Dataset(frame, label="y", score="p", unit="patient")
+    return ho.Session(rows, ledger=ledger, account="clinic", analyst="dana")
+
+
+@pytest.mark.parametrize(
+    ("shared", "owned", "whose"),
+    [(3, 1, "of account 'clinic' (epsilon 1)"), (1, 3, "in the share of 'dana' (epsilon 1)"),
+     (1, 1, "in the share of 'dana' (epsilon 1)")],
+)  # fmt: skip
+def test_a_refused_charge_names_the_account_with_the_least_left(
+    shared: Any, owned: Any, whose: str
+) -> None:
+    with pytest.raises(BudgetExceeded) as refused:
+        session_of_share(shared, owned).auc(epsilon=4)
+    assert f"what is left {whose}, got epsilon 4." in str(refused.value)
+    assert refused.value.left == "epsilon 1"
+
+
+def test_a_mistyped_name_is_guessed() -> None:
+    ledger = ho.Ledger()
+    session = session_of_share(3, 3, ledger)
+    rows = ho.Dataset({"y": LABELS, "p": SCORES}, label="y", score="p")
+    for refuse, meant in (
+        (lambda: ho.Session(rows, ledger=ledger, account="clinik"), "clinic"),
+        (lambda: ledger.grant("Clinic", analyst="eve", budget=ho.Budget(1)), "clinic"),
+        (lambda: ledger.revoke("clinic", analyst="danna"), "dana"),
+        (
+            lambda: ho.plan(rows=100, positives=50, value=0.8, target=0.02, metric="acuracy"),
+            "accuracy",
+        ),
+        (lambda: session.compare(score="p", measure="acuracy", epsilon=1), "accuracy"),
+        (lambda: ho.audit.audit("confussion", epsilon=1, samples=100), "confusion"),
+        (lambda: session.auc(epsilon=1, method="piecewise-laplac"), "piecewise-laplace"),
+    ):
+        with pytest.raises((ArgumentError, LedgerError), match=f"Did you mean '{meant}'"):
+            refuse()
+
+
+@pytest.mark.parametrize(
+    ("y_true", "y_score", "options", "message"),
+    [
+        (LABELS, 8 * SCORES - 4, {}, "y_score must lie within score_range (0, 1). For logits"),
+        (LABELS + 1, SCORES, {}, "y_true must hold 0 and 1 and nothing else. Pass labels=, the"),
+        (np.array(["no", "yes"] * 200), SCORES, {"pos_label": "yes"},
+         "Pass both labels, the negative one first: labels=[..., 'yes']."),
+    ],
+)  # fmt: skip
+def test_a_refusal_of_arrays_speaks_of_arrays(
+    y_true: Any, y_score: Any, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises((ArgumentError, DataError)) as refused:
+        ho.roc_auc_score(y_true, y_score, epsilon=1, **options)
+    assert str(refused.value).startswith(message)
+    assert "--" not in str(refused.value), "there is no command line here"
+    assert refused.value.__context__ is None
+
+
+def test_probabilities_in_place_of_calls_are_given_a_threshold() -> None:
+    with pytest.raises(UnknownLabel, match=r"pass y_pred=y_score >= 0\.5\.$"):
+        ho.confusion_matrix(LABELS, SCORES, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("log_loss", r"log_loss\(epsilon=\.\.\.\)"), ("r2_score", r"heldout\.regression\.metrics"),
+        ("mean_absolute_error", r"heldout\.regression\.metrics"), ("make_scorer", "heldout.Search"),
+        ("roc_auc_scor", "Did you mean 'roc_auc_score'"), ("Datset", "Did you mean 'Dataset'"),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_elsewhere_says_where(name: str, use: str) -> None:
+    with pytest.raises(AttributeError, match=use):
+        getattr(ho, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [("accuracy", r"session\.confusion\(epsilon=\.\.\.\)\.accuracy"), ("roc", r"curves\(.*\)\.roc"),
+     ("average_precison", "Did you mean 'average_precision'"), ("remainig", "'remaining'")],
+)  # fmt: skip
+def test_what_a_session_does_not_have_is_guessed(name: str, use: str) -> None:
+    session = ho.Session(ho.Dataset({"y": LABELS, "p": SCORES}, label="y", score="p"), budget=1)
+    with pytest.raises(AttributeError, match=use):
+        getattr(session, name)
+
+
+def test_readings_have_other_names_elsewhere() -> None:
+    matrix: Any = ho.confusion_matrix(LABELS, SCORES >= 0.5, epsilon=1)
+    for name, use in (("sensitivity", "recall"), ("tp", "true_positives"), ("f1", "f1_score")):
+        with pytest.raises(AttributeError, match=f"Use .{use}"):
+            getattr(matrix, name)
+        assert getattr(matrix, use) is not None
+    with pytest.raises(AttributeError, match="Did you mean 'accuracy'"):
+        _ = matrix.accuray
+
+
+def test_readings_of_curves_print_what_they_are() -> None:
+    rows = ho.Dataset({"y": LABELS, "p": SCORES}, label="y", score="p")
+    curves = ho.Session(rows, budget=4).curves(epsilon=4)
+    for reading in (curves.roc, curves.precision_recall, curves.calibration):
+        assert "array(" not in f"{reading!r}{reading}"
+        assert " points: " in str(reading)
+    printed = str(curves.confusion(0.5)).splitlines()
+    assert printed[0].startswith("accuracy ")
+    assert printed[1].split() == ["called", "negative", "called", "positive"]
+
+
+def test_an_evaluated_model_goes_by_its_own_name() -> None:
+    model = LogisticRegression().fit(SCORES[:, None], LABELS)
+    assert str(ho.evaluate(model, SCORES[:, None], LABELS, epsilon=4)).startswith(
+        "LogisticRegression on "
+    )
+    with pytest.raises(ArgumentError, match=r"heldout\.regression\.metrics\(frame, observed="):
+        ho.evaluate(
+            LinearRegression().fit(SCORES[:, None], SCORES), SCORES[:, None], SCORES, epsilon=1
+        )
+
+
+def test_rows_declared_in_another_way_are_shown_how_the_account_was_opened() -> None:
+    ledger = ho.Ledger()
+    session_of_share(1, 1, ledger)
+    rows = ho.Dataset({"y": LABELS, "p": SCORES}, label="y", score="p")
+    with pytest.raises(
+        BudgetMismatch, match=r"\(neighbours='replace-one', unit='patient', rows_per_unit=1\)"
+    ):
+        ho.Session(rows, ledger=ledger, account="clinic")
+
+
+def test_the_card_of_a_comparison_has_its_p_value() -> None:
+    rows = {"y": LABELS, "p": SCORES, "q": SCORES**2}
+    session = ho.Session(ho.Dataset(rows, label="y", score="p", rivals=["q"]), budget=1)
+    difference = session.compare(score="q", epsilon=1)
+    assert f"p-value {difference.p_value:.3g}" in difference._repr_html_()

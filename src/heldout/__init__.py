@@ -92,11 +92,13 @@ if TYPE_CHECKING:
         client,
         errors,
         examples,
+        features,
         integrations,
         judged,
         models,
         precision_recall,
         questions,
+        regression,
         survival,
     )
     from heldout.data.dataset import Dataset
@@ -118,7 +120,6 @@ if TYPE_CHECKING:
     )
     from heldout.planning import plan
     from heldout.pooling.pool import pool
-    from heldout.questions import features, regression
     from heldout.questions.separability.score import private_separability, separability
     from heldout.questions.session import Session
 
@@ -148,7 +149,24 @@ def _instead_of(name: str) -> str:
                 f". Use heldout.confusion_matrix(y_true, y_pred, epsilon=...).{reading}: one "
                 "matrix has every such metric, at no further price"
             )
-    return ""
+    if name in _ELSEWHERE:
+        return f". Use {_ELSEWHERE[name]}"
+    from heldout.arguments import guess
+
+    return "" if name.startswith("_") else f".{guess(name, __all__)}".rstrip(".")
+
+
+_OF_REGRESSION = "heldout.regression.metrics(frame, observed='y', predicted='yhat', epsilon=...)"
+_ELSEWHERE = {
+    "log_loss": "heldout.Session(rows, budget=...).log_loss(epsilon=...)",
+    "ndcg_score": "heldout.Session(rows, budget=...).ndcg(epsilon=...)",
+    "r2_score": _OF_REGRESSION,
+    "mean_squared_error": _OF_REGRESSION,
+    "root_mean_squared_error": _OF_REGRESSION,
+    "mean_absolute_error": _OF_REGRESSION,
+    "cross_val_score": "heldout.Search, which is scikit-learn's cv and scoring at once",
+    "make_scorer": "heldout.Search, which is scikit-learn's cv and scoring at once",
+}
 
 
 _FIRST = (

@@ -5,7 +5,7 @@ import json
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
@@ -28,6 +28,7 @@ __all__ = [
     "as_numbers",
     "as_whole",
     "check_columns",
+    "guess",
     "is_one_of",
     "no_such",
     "pair",
@@ -204,11 +205,23 @@ def no_such(what: str, name: object, names: Sequence[str], *, most: int = 20) ->
     >>> no_such("column", "lable", ["label", "score"])
     "No column 'lable'. Did you mean 'label'? Columns: 'label', 'score'."
     """
-    near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
-    meant = f" Did you mean {shown(near[0])}?" if near else ""
     listed = ", ".join(shown(name) for name in names[:most])
     more = f", ... ({len(names)} in all)" if len(names) > most else ""
-    return f"No {what} {shown(name)}.{meant} {what.capitalize()}s: {listed}{more}."
+    listed = f" {what.capitalize()}s: {listed}{more}." if names else ""
+    return f"No {what} {shown(name)}.{guess(name, names)}{listed}"
+
+
+def guess(given: object, names: Iterable[str]) -> str:
+    """Return which of the names may be meant, as a sentence for the end of a message, or nothing.
+
+    >>> guess("acuracy", ["accuracy", "brier"]), guess("auc", ["brier"])
+    (" Did you mean 'accuracy'?", '')
+    """
+    if not isinstance(given, str):
+        return ""
+    spelt = {name.lower(): name for name in names}
+    near = get_close_matches(given.strip().lower(), spelt, n=1)
+    return f" Did you mean {shown(spelt[near[0]])}?" if near else ""
 
 
 # Rules of public arguments: a rule reads a value or refuses it by name.
@@ -383,9 +396,9 @@ class OneOf(Rule):
 
     def __call__(self, value: Any, name: str) -> str:
         if not is_one_of(value, self.words):
-            known = ", ".join(self.words)
+            known, meant = ", ".join(self.words), guess(value, self.words)
             raise ArgumentError(
-                f"{name} must be one of {known}, got {shown(value)}. {self.advice}".strip()
+                f"{name} must be one of {known}, got {shown(value)}.{meant} {self.advice}".strip()
             )
         return str(value)
 
@@ -405,8 +418,10 @@ class Choices(Rule):
         listed = isinstance(value, list | tuple | set | frozenset)
         given = [value] if isinstance(value, str) else list(value) if listed else []
         if not given or not all(is_one_of(word, self.words) for word in given):
+            wrong = next((word for word in given if not is_one_of(word, self.words)), None)
             raise ArgumentError(
                 f"{name} must be some of {', '.join(self.words)}, got {shown(value)}."
+                f"{guess(wrong, self.words)}"
             )
         return tuple(word for word in self.words if word in given)
 
@@ -480,13 +495,19 @@ class Intervals(Rule):
     def from_words(self, words: Sequence[str], name: str) -> object:
         """Read `residual=20` or `predicted=0,100`."""
         typed: dict[str, Any] = {}
-        for word in words:
-            key, equals, ends = word.partition("=")
-            if not equals:
-                raise ArgumentError(f"{name} must look like residual=20, got {shown(word)}.")
+        for key, ends in _by_name(words, name, "residual=20"):
             numbers = ends.split(",")
             typed[key] = numbers[0] if len(numbers) == 1 else tuple(numbers)
         return self(typed, name)
+
+
+def _by_name(words: Sequence[str], name: str, like: str) -> Iterator[tuple[str, str]]:
+    """Yield what was typed as name=value."""
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise ArgumentError(f"{name} must look like {like}, got {shown(word)}.")
+        yield key, value
 
 
 def _interval(value: Any, name: str) -> tuple[float, float]:
@@ -552,11 +573,19 @@ class Values(Rule):
         typed: dict[str, Any] = {}
         for word in words:
             key, equals, content = word.partition("=")
-            if not equals:
-                raise ArgumentError(f"{name} must look like dice=0,1, got {shown(word)}.")
             parts = content.split(",")
             pairs = [part.rpartition(":") for part in parts]
             mapped = any(colon for _, colon, _ in pairs)
+            are_words = not mapped and any(math.isnan(as_number(part)) for part in parts)
+            if not equals or are_words:
+                coded = [f"{part}:{place}" for place, part in enumerate(parts)]
+                coded = coded if equals and all(parts) else ["single:0", "married:1"]
+                column = key if equals and are_words else "marital"
+                raise ArgumentError(
+                    f"{name} must have two bounds for a column of numbers, such as age=0,120, or "
+                    f"a number for each word of a column of words, such as "
+                    f"{visible(column)}={visible(','.join(coded))}, got {shown(word)}."
+                )
             typed[key] = {cell: number for cell, _, number in pairs} if mapped else tuple(parts)
         return self(typed, name)
 
@@ -635,10 +664,7 @@ class Plain(Rule):
     def from_words(self, words: Sequence[str], name: str) -> object:
         """Read `name=value`; a value is JSON where it can be, and else a text."""
         typed: dict[str, Any] = {}
-        for word in words:
-            key, equals, value = word.partition("=")
-            if not equals:
-                raise ArgumentError(f"{name} must look like name=value, got {shown(word)}.")
+        for key, value in _by_name(words, name, "name=value"):
             try:
                 typed[key] = json.loads(value)
             except (ValueError, RecursionError):

@@ -78,28 +78,30 @@ def _scored(model: Any, X: Any, y: Any, labels: dict[str, Any], **custody: Any) 
     classes = as_array(getattr(model, "classes_", ()), name="classes_").tolist()
     if not isinstance(classes, list) or len(classes) < 2:
         raise ArgumentError(
-            "model must be a fitted classifier. For a regression see "
-            "heldout.regression.residual_plot."
+            "model must be a fitted classifier. For a regression put what it predicts into a "
+            "column: heldout.regression.metrics(frame, observed='y', predicted='yhat', "
+            "epsilon=1), or residual_plot."
         )
     options: dict[str, Any] = {"out_of_range": "clip"}  # rounding may take a probability beyond 1
     scores: dict[str, Any] = {}
+    kind = type(model).__name__
     if len(classes) > 2:
         if labels:
             raise ArgumentError("With more than two classes, leave pos_label= and labels= out.")
-        names = [f"score {place + 1}" for place in range(len(classes))]
+        names = [f"{kind} {place + 1}" for place in range(len(classes))]
         options |= {"classes": classes, "scores": names}
         with suppress(Exception):
             scores = dict(zip(names, as_array(model.predict_proba(X), name="score").T, strict=True))
     else:
         options |= declared(labels)
         place = _place_of_positive(classes, options)
-        options["score"] = "score"
+        options["score"] = kind
         with suppress(Exception):
             if hasattr(model, "predict_proba"):
-                scores["score"] = as_array(model.predict_proba(X), name="score")[:, place]
+                scores[kind] = as_array(model.predict_proba(X), name="score")[:, place]
             else:
                 options.setdefault("score_map", (0.0, 1.0))
-                scores["score"] = as_array(model.decision_function(X), name="score") * (
+                scores[kind] = as_array(model.decision_function(X), name="score") * (
                     1 if place else -1
                 )
     truth = _labels(y)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.arguments import as_array, check_columns, no_such
+from heldout.arguments import as_array, check_columns, no_such, shown
 from heldout.data import Dataset
 from heldout.data.description import MeasuredRows
 from heldout.data.validation import other_label
-from heldout.errors import ArgumentError, UnknownLabel
+from heldout.errors import ArgumentError, DataError, ScoreOutOfRange, UnknownLabel
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.ratio import MeanRelease
 from heldout.kernel import Budget, exact
@@ -65,6 +65,17 @@ def declared(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
+def _both_declared(labels: dict[str, Any]) -> dict[str, Any]:
+    """Return the same as `declared`, and ask for the negative label beside a positive word."""
+    options = declared(labels)
+    positive = options.get("positive")
+    if isinstance(positive, str) and options.get("negative") is None:
+        raise ArgumentError(
+            f"Pass both labels, the negative one first: labels=[..., {shown(positive)}]."
+        )
+    return options
+
+
 def one_off(
     y_true: object,
     y_score: object,
@@ -82,17 +93,17 @@ def one_off(
     more holds a score for each of `labels`.
     """
     budget = Budget(epsilon=exact(epsilon, name="epsilon"), delta=0 if delta is None else delta)
-    columns = {"label": as_array(y_true, name="y_true")}
+    columns = {"y_true": as_array(y_true, name="y_true")}
     second = as_array(y_score, name="y_score")
     options: dict[str, Any]
     if classes is not None:
-        columns["prediction"], options = second, {"classes": classes, "prediction": "prediction"}
+        columns["y_pred"], options = second, {"classes": classes, "prediction": "y_pred"}
     elif second.ndim == 2 and second.shape[1] > 2:
         scores = {f"score {place + 1}": second[:, place] for place in range(second.shape[1])}
         options = {"classes": _classes(labels, len(scores)), "scores": list(scores)}
         columns |= scores
     else:
-        columns["score"], options = second, declared(labels) | {"score": "score"}
+        columns["y_score"], options = second, _both_declared(labels) | {"score": "y_score"}
     sizes, largest = weights
     if (sizes is None) != (largest is None):
         raise ArgumentError(
@@ -100,15 +111,37 @@ def one_off(
             "be is public, and never read off the data."
         )
     if sizes is not None:
-        columns["weight"] = as_array(sizes, name="sample_weight")
-        options |= {"weight": "weight", "largest_weight": largest}
-    names = {"label": "y_true", "weight": "sample_weight"}
-    check_columns(
-        {names.get(name, "y_score"): column for name, column in columns.items()},
-        show_lengths=neighbours != "add-remove",
-    )
-    dataset = Dataset(columns, label="label", neighbours=neighbours, **options)
+        columns["sample_weight"] = as_array(sizes, name="sample_weight")
+        options |= {"weight": "sample_weight", "largest_weight": largest}
+    check_columns(columns, show_lengths=neighbours != "add-remove")
+    advice = None
+    try:
+        dataset = Dataset(columns, label="y_true", neighbours=neighbours, **options)
+    except (UnknownLabel, ScoreOutOfRange) as refused:
+        advice = _in_words_of_arrays(refused, options)
+    if advice is not None:  # raised outside, so that the first one is no part of it
+        raise advice
     return Session(dataset, budget=budget)
+
+
+def _in_words_of_arrays(refused: DataError, options: dict[str, Any]) -> DataError:
+    """Return the error with the arguments of these functions instead of a data set's."""
+    if isinstance(refused, ScoreOutOfRange):
+        low, high = options.get("score_range", (0, 1))
+        return ScoreOutOfRange(
+            f"y_score must lie within score_range ({low:g}, {high:g}). For logits and other scores "
+            "without a range pass score_map=(0, 1); for percentages score_range=(0, 100), the "
+            "range that the model can give; out_of_range='clip' counts scores beyond it as its "
+            "ends."
+        )
+    sides = (
+        other_label(options.get("positive", 1), options.get("negative")),
+        options.get("positive", 1),
+    )
+    return UnknownLabel(
+        f"y_true must hold {shown(sides[0])} and {shown(sides[1])} and nothing else. Pass "
+        "labels=, the negative label and the positive one, such as labels=['no', 'yes']."
+    )
 
 
 def _classes(labels: dict[str, Any], count: int) -> list[Any]:
@@ -272,7 +305,7 @@ def confusion_matrix(
             )
         session = one_off(y_true, y_pred, classes=classes.tolist(), **words)
         return session.confusion(epsilon=epsilon, weighted=weighted)
-    values = declared(labels)
+    values = _both_declared(labels)
     called = _called(as_array(y_pred, name="y_pred"), values)
     session = one_off(y_true, called, **words, **values)
     return session.confusion(threshold=0.5, epsilon=epsilon, weighted=weighted)
@@ -292,7 +325,8 @@ def _called(predicted: Array, values: dict[str, Any]) -> Array:
         pass  # raised outside: cells that cannot be compared are no labels, and are not quoted
     raise UnknownLabel(
         "y_pred must hold the two labels and no other. Pass labels=, the negative label and the "
-        "positive one; or all classes, if there are more than two."
+        "positive one; or all classes, if there are more than two. For probabilities pass "
+        "y_pred=y_score >= 0.5."
     )
 
 

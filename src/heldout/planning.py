@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from heldout import questions as q
-from heldout.arguments import as_number, shown
+from heldout.arguments import as_number, guess, shown
 from heldout.data.description import ScoredRows
 from heldout.drawing.words import decimal, half_width
 from heldout.errors import ArgumentError
@@ -307,7 +307,9 @@ def canonical_metric(name: str) -> str:
     for known in metrics():
         if known.lower() == plain.lower():
             return known
-    raise ArgumentError(f"metric must be one of {', '.join(metrics())}, got {name!r}.")
+    raise ArgumentError(
+        f"metric must be one of {', '.join(metrics())}, got {name!r}.{guess(name, metrics())}"
+    )
 
 
 # --- looking for epsilon -------------------------------------------------------------------------

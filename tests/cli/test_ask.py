@@ -104,7 +104,7 @@ def test_a_kind_shows_its_fields_with_their_help_wherever_the_rows_stand(run):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("ask", "test.parquet", "acu"), "No question 'acu'. Did you mean 'auc'? Questions: auc, "),
+        (("ask", "test.parquet", "acu"), "No question 'acu'. Did you mean 'auc'? Questions: "),
         (("ask", "test.parquet"), "Name a question after the rows: auc, "),
         ((*ASK, "--epsilon", "1", "--labl", "y"), "No option --labl. Did you mean --label? "
          "Try 'heldout ask auc --help'."),

@@ -19,6 +19,7 @@ PLACE = Path(__file__).parent.parent / "server" / "conftest.py"
 made: Any = importlib.util.spec_from_file_location("server_conftest", PLACE)
 server: Any = importlib.util.module_from_spec(made)
 made.loader.exec_module(server)
+_no_waiting = server._no_waiting
 
 
 class Running:

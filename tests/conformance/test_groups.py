@@ -26,17 +26,15 @@ from heldout.kernel.noise.tied import TiedLaplace
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.statistic import (
     METRICS,
-    RankedGroups,
     RankedRows,
     RankedTable,
     RankedWithTable,
     ScoreTable,
-    ScoreTables,
 )
+from heldout.kernel.regression import Axis, GridCounts, PowerSums, RowCount
 from heldout.kernel.statistic import STEPS, BoundedSum, Statistic, compute
 from heldout.questions.counts import ThresholdCounts
 from heldout.questions.groups import Divisible
-from heldout.questions.regression.mechanisms import Axis, GridCounts, PowerSums, RowCount
 
 GROUPS = 3
 KINDS = list(itertools.product(range(GROUPS), (0, 1), (0.0, 1.0)))
@@ -148,8 +146,8 @@ def test_outcomes_move_the_positives_of_all_groups_by_a_row_each(connection: Any
 
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])
 def test_a_row_moves_its_own_group_alone_and_by_a_row(connection: Any, metric: str) -> None:
-    """RankedGroups: a row more changes one group, and no further than a ranking of its rows."""
-    found = answers(connection, RankedGroups(metric, GROUPS))
+    """OfEachGroup: a row more changes one group, and no further than a ranking of its rows."""
+    found = answers(connection, RankedRows(metric).of_groups(GROUPS))
     local = METRICS[metric].bound(protection=Protection(neighbours=Neighbours.ADD_REMOVE))
     one_more = (LEFT == 0) & (LEFT.T == 1)
     seen = 0
@@ -172,8 +170,8 @@ def test_a_row_moves_its_own_group_alone_and_by_a_row(connection: Any, metric: s
 
 
 def test_a_row_moves_one_entry_of_its_own_groups_table(connection: Any) -> None:
-    """ScoreTables: a row more adds 1 to one entry of the table of its group, and to no other's."""
-    found = np.array(answers(connection, ScoreTables(ScoreTable((0, 1), cells=4), GROUPS)))
+    """OfEachGroup: a row more adds 1 to one entry of its group's table, and to no other's."""
+    found = np.array(answers(connection, ScoreTable((0, 1), cells=4).of_groups(GROUPS)))
     one_more = (LEFT == 0) & (LEFT.T == 1)
     for before, after in zip(*np.nonzero(one_more), strict=True):
         kind = int(np.flatnonzero(CONTENT[after] - CONTENT[before])[0])
@@ -183,12 +181,12 @@ def test_a_row_moves_one_entry_of_its_own_groups_table(connection: Any) -> None:
 
 
 def test_a_ranking_with_its_table_is_the_ranking_and_the_table(connection: Any) -> None:
-    """RankedWithTable and GroupsWithTables: whatever holds of the two holds of both together."""
+    """RankedWithTable, by group too: whatever holds of the two holds of both together."""
     table = ScoreTable((0, 1), cells=4)
     one = RankedWithTable(RankedRows("auc"), table)
     both = answers(connection, one.of_groups(GROUPS))
-    ranked = answers(connection, RankedGroups("auc", GROUPS))
-    tables = answers(connection, ScoreTables(table, GROUPS))
+    ranked = answers(connection, RankedRows("auc").of_groups(GROUPS))
+    tables = answers(connection, table.of_groups(GROUPS))
     for pairs, rankings, counts in zip(both, ranked, tables, strict=True):
         assert [pair.ranking for pair in pairs] == rankings
         assert [pair.table.tolist() for pair in pairs] == [count.tolist() for count in counts]
@@ -218,7 +216,7 @@ def test_each_group_is_ranked_as_its_rows_alone_would_be() -> None:
     }
     about = {"label": "y", "score": "p", "score_range": (0, 9)}
     rows = ho.Dataset(table, groups={"g": ["a", "b"]}, **about)  # type: ignore[arg-type]
-    found = unseal(compute(RankedGroups("auc", 3), rows.with_groups("g")))
+    found = unseal(compute(RankedRows("auc").of_groups(3), rows.with_groups("g")))
     for place, values in enumerate((["a"], ["b"], ["c", None])):
         mine = [i for i, value in enumerate(table["g"]) if value in values]
         alone = ho.Dataset(

@@ -8,8 +8,8 @@ import pytest
 
 import heldout as ho
 from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.regression import Axis, GridCounts, PowerSums, RowCount
 from heldout.kernel.statistic import compute
-from heldout.questions.regression.mechanisms import Axis, GridCounts, PowerSums, RowCount
 from heldout.regression import RegressionSession, RegressionTable
 
 GENERATOR = np.random.default_rng(21)

@@ -15,10 +15,10 @@ from heldout.data.measured import RegressionTable
 from heldout.kernel import Protection
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.statistic import RankedRows, RankedTable, ScoreTable
+from heldout.kernel.regression import Axis, GridCounts
 from heldout.kernel.statistic import BoundedSum, Statistic, compute, registered
 from heldout.questions.classes import CallCounts
 from heldout.questions.counts import ThresholdCounts
-from heldout.questions.regression.mechanisms import Axis, GridCounts
 
 SMALLEST, SMALL = 5e-324, 2.2250738585072014e-308
 

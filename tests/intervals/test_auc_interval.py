@@ -11,13 +11,7 @@ import numpy as np
 import pytest
 from tests.chances import error_quantile
 
-from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.discrete_laplace import Look
-from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking.ladder import NoiseLaw
-from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
-from heldout.kernel.ranking.sensitivity import area, average_precision, difference
-from heldout.questions.ranking.areas import (
+from heldout.intervals.areas import (
     Belief,
     belief,
     belief_if_shown,
@@ -27,6 +21,12 @@ from heldout.questions.ranking.areas import (
     population_interval,
     two_sided_p_value,
 )
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise.discrete_laplace import Look
+from heldout.kernel.noise.exact import LATTICE
+from heldout.kernel.ranking.ladder import NoiseLaw
+from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
+from heldout.kernel.ranking.sensitivity import area, average_precision, difference
 
 REPLACE = Protection(neighbours="replace-one")
 NORMAL = NormalDist()

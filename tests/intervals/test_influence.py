@@ -11,12 +11,7 @@ import pytest
 from heldout import questions as q
 from heldout.data.description import ScoredRows
 from heldout.data.scores import CELLS
-from heldout.intervals.readings import Curve
-from heldout.kernel import Loss, Neighbours, Protection, price
-from heldout.kernel.ranking.sensitivity import average_precision
-from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments, RankedRows
-from heldout.kernel.ranking.value_or_counts import OUTRIGHT
-from heldout.questions.ranking.areas import (
+from heldout.intervals.areas import (
     Influence,
     Scatter,
     cell_shares,
@@ -24,7 +19,12 @@ from heldout.questions.ranking.areas import (
     influence_on_difference,
     influence_on_precision,
 )
-from heldout.questions.ranking.release import LEAST_EPSILON, RankingStages
+from heldout.intervals.readings import Curve
+from heldout.kernel import Loss, Neighbours, Protection, price
+from heldout.kernel.ranking.sensitivity import average_precision
+from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments, RankedRows
+from heldout.kernel.ranking.tuned import LEAST_EPSILON, OUTRIGHT
+from heldout.questions.ranking.release import RankingStages
 
 RANDOM = np.random.default_rng(1988)
 SIZE = 6000
@@ -189,7 +189,10 @@ def test_only_public_facts_decide_whether_the_sampling_error_is_bought() -> None
         [(rows, Fraction(1)) for rows in (4900, 5000, 5001, 5200, 5700, 6400, 9000)],
         [(rows, Fraction(1)) for rows in (480, 500, 501, 520, 550, 600, 700, 900, 1200)],
         [(round(400 * 1.25**step), Fraction(1)) for step in range(18)],
-        [(1000, Fraction(round(300 * 1.25**step), 1000)) for step in range(18)],
+        pytest.param(
+            [(1000, Fraction(round(300 * 1.25**step), 1000)) for step in range(18)],
+            marks=pytest.mark.chance(1e-7, "two of AP's widths, whose logarithms vary by .12"),
+        ),
         [(5000, Fraction(part, 100)) for part in (98, 100, 101, 110, 130, 200)],
         [(10**6, Fraction(part, 1000)) for part in (49, 50, 51, 55, 70, 100)],
     ],

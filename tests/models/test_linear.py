@@ -50,6 +50,27 @@ def test_a_level_that_is_not_declared_gets_the_default() -> None:
     assert scores({"coefficients": {"sex": {"F": 2.0}}}) == [2.0, -9.0, -9.0]
 
 
+def test_a_number_counts_by_its_bin_and_what_is_missing_gets_the_default() -> None:
+    steps = {"edges": [40, 50], "weights": [1, 2, 4]}
+    model = {"coefficients": {"age": steps, "dose": 0.5}}
+    assert scores(model) == [2.5, 5.0, -9.0], "a value on an edge is in the bin above it"
+    assert scores(model, {"age": [-1e9, 49.9, 1e9], "dose": [0, 0, 0]}) == [1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        {"edges": [2, 1], "weights": [0, 0, 0]},
+        {"edges": [1], "weights": [0]},
+        {"edges": 1, "weights": [0]},
+        {"edges": ["x"], "weights": [0, 1]},
+    ],
+)
+def test_bins_that_make_no_sense_are_refused(steps: Any) -> None:
+    with pytest.raises(UnusableModel, match="age"):
+        LinearModel.parse({"coefficients": {"age": steps}})
+
+
 def test_a_row_is_scored_alike_wherever_it_stands() -> None:
     model = {"coefficients": {"age": 0.013, "dose": 0.7}, "link": "logit"}
     many = {"age": [41.5] * 37, "dose": [2] * 37}

@@ -18,7 +18,8 @@ from heldout.data import sql
 from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection, price
 from heldout.kernel.loss import Loss
-from heldout.questions.thresholds import CutMechanism, QuantileChoice, ValueTable, ValueTables
+from heldout.kernel.statistic import OfEachGroup
+from heldout.questions.thresholds import CutMechanism, QuantileChoice, ValueTable
 
 PROTECTIONS = [
     Protection(neighbours=relation, unit=unit, rows_per_unit=rows)
@@ -121,7 +122,7 @@ def test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_fa
 
 def test_a_row_moves_one_cell_of_its_own_groups_table() -> None:
     statistic = ValueTable(ends=(0.0, 1.0), cells=4).of_groups(2)
-    assert isinstance(statistic, ValueTables)
+    assert isinstance(statistic, OfEachGroup)
     columns = {"member": np.array([0, 1]), "cell": np.array([1, 3]), "n": np.array([5, 7])}
     first, second = statistic.read(columns)
     assert first.tolist() == [0, 5, 0, 0]

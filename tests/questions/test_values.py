@@ -1,6 +1,7 @@
 """Declared values of a row: their mean, shares and histogram, counted by hand and brute-forced."""
 
 import itertools
+from inspect import signature
 from typing import Any
 
 import duckdb
@@ -176,6 +177,28 @@ def test_a_value_on_an_edge_is_in_the_bin_above_it_and_tails_are_in_the_last_bin
         found.share_below(0.3)
 
 
+def test_a_smooth_quantile_ends_within_bins_and_holds_and_else_reaches_to_edges() -> None:
+    values = np.random.default_rng(8).beta(4, 2, 4000)
+    rows = ho.Dataset({"a": values}, values={"a": (0, 1)})
+    found = ho.Session(rows, budget=100).ask(q.Histogram(epsilon=100, column="a", bins=10))
+    for share, truth in ((0.5, 0.6862), (0.9, 0.8878)):
+        (low, high), (first, last) = (
+            found.quantile(share, smooth=smooth).interval() for smooth in (False, True)
+        )
+        assert low <= first < truth < last <= high
+        assert last - first < 0.9 * (high - low)
+        assert {round(low, 9), round(high, 9)} <= {round(edge, 9) for edge in found.edges}
+
+
+def test_a_smooth_quantile_reaches_nearly_to_edges_where_a_bin_holds_a_heap() -> None:
+    heap = {"a": [0.55] * 3000 + [0.1, 0.9] * 500}
+    rows = ho.Dataset(heap, values={"a": (0, 1)})
+    found = ho.Session(rows, budget=100).ask(q.Histogram(epsilon=100, column="a", bins=10))
+    low, high = found.quantile(0.5, smooth=True).interval()
+    assert 0.5 <= low < 0.525
+    assert 0.575 < high <= 0.6
+
+
 def test_a_weighted_histogram_counts_weights() -> None:
     found = session().ask(q.Histogram(epsilon=500, column="a", bins=2, weighted=True))
     assert found.share(1).value == pytest.approx(0.75, abs=0.01)
@@ -183,6 +206,7 @@ def test_a_weighted_histogram_counts_weights() -> None:
 
 def test_every_kind_is_a_method_of_a_session() -> None:
     door = session()
+    assert str(signature(door.share_above)).startswith("(column, at_least, *, epsilon, weighted=")
     assert door.share_above("a", 0.5, epsilon=500).value == pytest.approx(0.75, abs=0.01)
     assert "share_above" in dir(door)
     with pytest.raises(TypeError, match="by place"):

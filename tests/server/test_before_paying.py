@@ -1,7 +1,6 @@
 """What is checked, said and offered before anything is paid."""
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -179,7 +178,7 @@ def test_whoever_waits_sees_the_public_time_of_the_answer(site: Site) -> None:
     store = site.service.store
     with store.write() as connection:
         mine = (storage.jobs.c.kind == "evaluate") & (storage.jobs.c.subject == asked["id"])
-        begun = time.time()
+        begun = storage.now()
         running = {"state": "running", "begun": begun, "lease": begun + 30, "worker": "w"}
         connection.execute(storage.jobs.update().where(mine).values(running))
         row = connection.execute(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.server.conftest import LINEAR, Site, write_rows
 
-from heldout.server.storage import now, submissions
+from heldout.server.storage import now, submissions, wait_until
 
 TERMS = {"price": "8", "improvements": 3, "submissions": 10, "start": 0.5}
 
@@ -28,10 +28,8 @@ def _submit(site: Site, model: str, key: str, who: str = "ana") -> Any:
 
 
 def _judged(site: Site, who: str = "ana") -> list[Any]:
-    import time
-
     site.work()
-    time.sleep(0.5)
+    wait_until(now() + 0.5)
     return list(site.client(who).get("/api/v1/boards/spring/submissions").json())
 
 

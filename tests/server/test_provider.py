@@ -341,8 +341,8 @@ def test_an_open_session_alone_connects_nobody(make: Make, provider: Any) -> Non
     who = accounts.of_token(site.service, secret, kind="browser")
     assert who is not None
     app = pyotp.TOTP(accounts.offer_factor(site.service, who, password=PASSWORD).secret)
-    codes = accounts.confirm_factor(site.service, who, app.now())
-    for wrong in ("", app.now()):  # that one was used to confirm
+    codes = accounts.confirm_factor(site.service, who, app.at(storage.now()))
+    for wrong in ("", app.at(storage.now())):  # that one was used to confirm
         refused = ask_to_connect(browser, code=wrong)
         assert refused.status_code == 403
         assert "code is wrong" in refused.text

@@ -81,9 +81,7 @@ def test_a_worker_lost_after_the_booking_costs_its_price_and_nothing_is_drawn_ag
     with pytest.raises(Lost):
         opened.work()
     assert spent(opened) == "1/4"
-    ahead = opened.service.settings.lease + 1
-    clock = SimpleNamespace(time=lambda: time.time() + ahead, sleep=time.sleep)
-    monkeypatch.setattr(storage, "time", clock)
+    storage.wait_until(storage.now() + opened.service.settings.lease + 1)
     while Worker(opened.service).step():
         pass
     waits = {"Prefer": "wait=5"}
@@ -107,7 +105,7 @@ def test_a_worker_lost_before_the_booking_is_replaced(
     gone = claim(opened.service.store, worker="gone", lease=0.0)
     assert gone is not None
     assert gone.kind == "evaluate"
-    time.sleep(0.01)
+    storage.wait_until(storage.now() + 0.01)
     opened.work()
     headers = {"Prefer": "wait=5"}
     found = opened.client("ana").get(f"/api/v1/evaluations/{asked}", headers=headers).json()
@@ -135,7 +133,7 @@ def test_whoever_drew_the_answer_has_the_last_word(
 
     monkeypatch.setattr(slow.signer, "sign", late)
     assert slow.step()
-    time.sleep(0.5)
+    storage.wait_until(storage.now() + 0.5)
     found = opened.client("ana").get(f"/api/v1/evaluations/{asked}").json()
     assert found["state"] == "answered"
     assert len(found["answers"]) == 1
@@ -148,7 +146,7 @@ def test_what_waits_for_a_person_who_was_disabled_is_refused_and_charged_nothing
     asked = opened.ask(AUC, artifact=opened.upload()["id"], key="k").json()["id"]
     accounts.disable(opened.service, "ana")
     opened.work()
-    time.sleep(0.5)
+    storage.wait_until(storage.now() + 0.5)
     found = opened.client("carol").get(f"/api/v1/evaluations/{asked}").json()
     assert found["state"] == "refused"
     assert "Nothing was charged" in found["words"]

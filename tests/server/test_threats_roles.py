@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -316,7 +315,7 @@ def test_a_token_opens_nothing_once_it_is_revoked_or_expired_or_its_owner_is_gon
         assert client.get("/api/v1/me").json()["name"] == "temp"
     assert clients[0].delete(f"/api/v1/tokens/{made[0]['id']}").status_code == 204
     assert clients[0].get("/api/v1/me").status_code == 401
-    later = time.time() + 86401
+    later = storage.now() + 86401
     with monkeypatch.context() as patched:
         patched.setattr(storage, "time", type("Clock", (), {"time": staticmethod(lambda: later)}))
         assert clients[1].get("/api/v1/me").status_code == 401

@@ -14,8 +14,8 @@ import numpy as np
 
 from heldout.kernel import exact
 from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.regression import GridCounts
 from heldout.kernel.statistic import Sealed
-from heldout.questions.regression.mechanisms import GridCounts
 from heldout.questions.regression.plot_plan import AS_PRINTED, PlotPlan
 from heldout.questions.regression.table import ResidualTable
 from heldout_papers.chen_2016_residuals_data import Fitted

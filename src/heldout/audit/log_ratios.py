@@ -20,6 +20,7 @@ from heldout.audit.tape import Draw, Tape
 _FAR: Final = 45.0
 """Scales of noise that are summed over; what lies beyond weighs less than 1e-19."""
 _POINTS: Final = 400_000
+GAUSSIAN: Final = "discrete Gaussian"
 
 
 def laplace(first: Any, second: Any, scale: Fraction) -> Fraction:
@@ -30,6 +31,17 @@ def laplace(first: Any, second: Any, scale: Fraction) -> Fraction:
     """
     moved = sum(abs(int(a) - int(b)) for a, b in zip(first, second, strict=True))
     return moved / Fraction(scale)
+
+
+def gaussian(mechanism: Any, first: Any, second: Any) -> Fraction:
+    """The zCDP loss, exactly: the sum of squared differences over 2 sigma^2.
+
+    >>> from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
+    >>> gaussian(DiscreteGaussian(Fraction(2), Fraction(1), 2), [0, 1], [1, 1])
+    Fraction(1, 4)
+    """
+    moved = sum((int(a) - int(b)) ** 2 for a, b in zip(first, second, strict=True))
+    return moved / (2 * Fraction(mechanism.sigma_squared))
 
 
 def wishart(mechanism: Any, first: Any, second: Any) -> float:
@@ -368,14 +380,20 @@ def _detours(moved: Any, low: int, high: int) -> list[float]:
 
 
 def loss_of(first: Tape, second: Tape) -> Fraction | float:
-    """Return the loss of all draws together; exact where every draw has Laplace noise."""
+    """Return the loss of all draws together; exact where every draw has Laplace noise.
+
+    It is rho where a draw has Gaussian noise, which has no largest ratio; there a pure loss counts
+    half its square.
+    """
+    rho = any(draw.kind == GAUSSIAN for draw in first.draws)
     total: Fraction | float = Fraction(0)
     bars: dict[int, list[tuple[Draw, Draw]]] = {}
     for one, two in zip(first.draws, second.draws, strict=True):
         if one.kind == "bar":  # all queries of one bar are one draw
             bars.setdefault(one.mechanism.paid, []).append((one, two))
         else:
-            total += LOSSES[one.kind](one, two)
+            loss = LOSSES[one.kind](one, two)
+            total += loss**2 / 2 if rho and one.kind != GAUSSIAN else loss
     for queries in bars.values():
         total += _bar(queries)
     return total
@@ -404,6 +422,7 @@ LOSSES: Final[Mapping[str, Callable[[Draw, Draw], Fraction | float]]] = {
     "discrete Laplace": _vector,
     "class counts": _vector,
     "share of noise": _vector,
+    GAUSSIAN: lambda one, two: gaussian(one.mechanism, one.exact, two.exact),
     "parts": lambda one, two: parts(one.mechanism, one.exact, two.exact),
     "Wishart": lambda one, two: wishart(one.mechanism, one.exact, two.exact),
     "order": lambda one, two: 0,

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from heldout import questions as q
 from heldout.audit.log_ratios import loss_of
 from heldout.audit.replay_page import TOLERANCE, Replay
-from heldout.audit.subjects import EVERYTHING
+from heldout.audit.subjects import ANYTHING
 from heldout.audit.tables import (
     ADD_REMOVE,
     ENTRANCES,
@@ -121,9 +121,10 @@ def record(ask: Ask, forced: Tape | None = None) -> Recording:
     with tape.running():
         released, loss = ask()
         shown = show(released)
-    assert loss.kind == "pure", "only pure losses have a largest ratio"
-    assert loss.epsilon is not None
-    return Recording(tape, shown, loss.epsilon)
+    claimed = loss.rho if loss.epsilon is None else loss.epsilon
+    assert not loss.delta, "an approximate loss has no largest ratio"
+    assert claimed is not None
+    return Recording(tape, shown, claimed)
 
 
 def compare_with(first: Recording, ask: Ask) -> Comparison:
@@ -362,7 +363,7 @@ class _Corner:
             private = self.made_up.open(table, **around.custody, **declared)
         except (DataError, ArgumentError, TypeError, ValueError, ArithmeticError):
             return None
-        return PrivateSession(private, budget=EVERYTHING)
+        return PrivateSession(private, budget=ANYTHING)
 
     def _chosen(self, session: PrivateSession, turn: int) -> Iterator[Question[Any]]:
         """Yield a question per kind that has not enough pairs yet, in turns."""
@@ -654,7 +655,7 @@ def _replay_shares(replay: Replay, random: Random, connections: Connections) -> 
             def open_session(rows: list[Row], around: Any = around) -> PrivateSession:
                 table, _ = store_list(rows, around.columns, None, 0)
                 private = MADE_UP[ScoredRows].open(table, **around.custody)
-                return PrivateSession(private, budget=EVERYTHING)
+                return PrivateSession(private, budget=ANYTHING)
 
             session = open_session(around.rows)
             shared = []

@@ -14,6 +14,7 @@ replay, some four times faster, looks for the events to test, and may be asked f
 """
 
 import importlib
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -24,16 +25,18 @@ from typing import Any, Final
 import numpy as np
 
 from heldout import questions as q
-from heldout.arguments import OneOf, shown
+from heldout.arguments import OneOf, no_such, shown
 from heldout.audit.events import Floats, stack
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Release
 from heldout.kernel import Budget, price
+from heldout.kernel.accountant import epsilon_of_zcdp
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.loss import Loss
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
 from heldout.kernel.noise.discrete_laplace import NoiseShare
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.noise.selection import AboveBar, SparseVector, secret_of
@@ -44,6 +47,7 @@ from heldout.questions.session import PrivateSession
 from heldout.questions.worst_cases import Pair, WorstCase
 
 __all__ = [
+    "ANYTHING",
     "DOORS",
     "EVERYTHING",
     "Pair",
@@ -59,7 +63,10 @@ MODULES: Final = ("violators",)
 RELEASE, MECHANISM, VIOLATOR = "release", "mechanism", "planted violator"
 DOORS: Final = ("public", "replay")
 EVERYTHING: Final = Budget(epsilon=10**9, delta="0.999")
+ANYTHING: Final = Budget(rho=10**18, delta="0.999")
+"""Takes what is priced in epsilon as well as what is priced in rho."""
 POSTGRES: Final = "HELDOUT_TEST_POSTGRES"
+_DELTA: Final = Fraction(1, 100)
 Draw = Callable[[Pair, int, Fraction, int, str], Floats]
 """draw(pair, side, epsilon, count, door): outcomes as rows of numbers."""
 
@@ -122,7 +129,8 @@ def find(name: str) -> Subject:
     former = {subject.formerly: subject for subject in known.values() if subject.formerly}
     spelt = name.replace("_", "-") if isinstance(name, str) else ""
     if spelt not in known | former:
-        raise ArgumentError(f"subject must be one of {', '.join(known)}, got {shown(name)}.")
+        listed = no_such("subject", name, list(known), most=8)
+        raise ArgumentError(f"{listed} See: heldout audit --list.")
     return (former | known)[spelt]
 
 
@@ -143,7 +151,7 @@ def _subject_of(question: type[q.Question[Any]], case: WorstCase) -> Subject:
     def claim(epsilon: Fraction) -> Loss:
         session = open_session(case, case.pairs[0], 0, "public")
         session.ask(question.of_case(case, epsilon))
-        return session.spent
+        return _with_delta(session.spent)
 
     def draw(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Floats:
         asked, outcomes = question.of_case(case, epsilon), []
@@ -166,6 +174,14 @@ def _subject_of(question: type[q.Question[Any]], case: WorstCase) -> Subject:
         formerly=case.formerly,
         both_doors=case.both_doors,
     )
+
+
+def _with_delta(loss: Loss) -> Loss:
+    """Return what an event can be tested against: a loss in rho implies epsilon at any delta."""
+    if loss.rho is None:
+        return loss
+    epsilon = epsilon_of_zcdp(loss.rho, _DELTA)
+    return Loss.approximate(Fraction(math.ceil(epsilon * 1000), 1000), _DELTA)
 
 
 class ReplayedSession(PrivateSession):
@@ -197,7 +213,8 @@ def open_session(case: WorstCase, pair: Pair, side: int, door: str) -> PrivateSe
     OneOf(DOORS)(door, "door")
     make = _store_in_postgres if case.on == "postgres" else case.make
     kind = PrivateSession if door == "public" else ReplayedSession
-    return kind(make(pair.side(side), pair.options), budget=EVERYTHING)
+    budget = ANYTHING if case.in_rho else EVERYTHING
+    return kind(make(pair.side(side), pair.options), budget=budget)
 
 
 def _missing_postgres() -> str | None:
@@ -217,7 +234,6 @@ def _store_in_postgres(content: Mapping[str, list[float]], options: Mapping[str,
 
 # The mechanisms themselves, without rows: noise on the worst pair of statistics.
 _REPLACE = Protection(neighbours="replace-one")  # type: ignore[arg-type]
-_DELTA = Fraction(1, 100)
 
 
 def _counts(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Floats:
@@ -242,6 +258,32 @@ register(
         ),
         claim=Loss.pure,
         draw=_counts,
+    )
+)
+
+
+def _gaussian(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Floats:
+    exact = list(pair.side(side))
+    mechanism = DiscreteGaussian.for_rho(
+        epsilon**2 / 2, l2_sensitivity_squared=pair.options["l2"], dimension=len(exact) * count
+    )
+    drawn = mechanism.sample(Sealed(np.tile(exact, count)))
+    return np.asarray(drawn, dtype=np.float64).reshape(count, len(exact))
+
+
+register(
+    Subject(
+        name="discrete-gaussian",
+        kind=MECHANISM,
+        pairs=(
+            Pair("one entry by one", [0], [1], {"l2": 1}),
+            Pair("two entries, opposite ways", [5, 5], [4, 6], {"l2": 2}),
+            Pair("a sigma below one", [0], [1000], {"l2": 1000**2}),
+        ),
+        claim=lambda epsilon: _with_delta(Loss.zcdp(epsilon**2 / 2)),
+        draw=_gaussian,
+        note="rho = epsilon^2/2, tested as the epsilon that it implies at delta 0.01",
+        why="every event is tested against the one delta, whose epsilon is a bound",
     )
 )
 

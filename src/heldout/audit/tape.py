@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from heldout.kernel.curves.thresholds import SmoothMedian
 from heldout.kernel.noise import selection, source
+from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.disjoint import SummedParts
 from heldout.kernel.noise.mechanism import unseal
@@ -45,6 +46,9 @@ class _Nothing:
         raise PathsPart("a draw that no tape watches: add it to heldout.audit.tape")
 
     def plus_discrete_laplace(self, exact: list[int], scale: float) -> list[int]:
+        raise PathsPart("a draw that no tape watches: add it to heldout.audit.tape")
+
+    def plus_discrete_gaussian(self, exact: list[int], sigma: float) -> list[int]:
         raise PathsPart("a draw that no tape watches: add it to heldout.audit.tape")
 
 
@@ -182,7 +186,7 @@ def _integers(sealed: Sealed[Any]) -> npt.NDArray[np.int64]:
     return np.asarray(unseal(sealed), dtype=np.int64)
 
 
-def _see_vector(noise: DiscreteLaplace, sealed: Sealed[Any]) -> Seen:
+def _see_vector(noise: DiscreteLaplace | DiscreteGaussian, sealed: Sealed[Any]) -> Seen:
     exact = _integers(sealed)
     return f"{noise!r} of {exact.shape}", exact, noise
 
@@ -242,6 +246,7 @@ def _see_partition(dawa: Dawa, exact: Any) -> Seen:
 
 _WATCHED: Final = (
     _Watched(DiscreteLaplace, "sample", "discrete Laplace", _see_vector),
+    _Watched(DiscreteGaussian, "sample", "discrete Gaussian", _see_vector),
     _Watched(SummedParts, "sample", "parts", _see_parts),
     _Watched(WishartDifference, "sample", "Wishart", _see_matrix),
     _Watched(ranking, "_noisy", "class counts", _see_class_counts),

@@ -109,6 +109,17 @@ def _condition_2015(data: Any, epsilon: float, count: int, random: Generator) ->
 
 
 @plant(
+    "gaussian-by-the-largest-entry",
+    Pair("nine entries by one", [0] * 9, [1] * 9),
+    note="Gaussian noise for how far one entry moves, where nine do",
+)
+def _gaussian_by_the_largest_entry(
+    data: list[int], epsilon: float, count: int, random: Generator
+) -> Floats:
+    return data + np.rint(random.normal(scale=1.3 / epsilon, size=(count, len(data))))
+
+
+@plant(
     "noisy-max-with-value",
     Pair("all counts by one", [0] * 6, [1] * 6),
     note="noisy max that also prints the noisy value it compared",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
 
-from heldout.arguments import shown
+from heldout.arguments import no_such
 from heldout.cli.frame import ANSWER, FRAME, QUESTION, ROWS, Bought, Framed, Page, buy
 from heldout.cli.output import ShortHelp
 from heldout.cli.rows import Custody, Where, make_options, option_of, options_for, read_option
@@ -98,9 +98,7 @@ def _refuse(words: Sequence[str], kinds: Sequence[str]) -> None:
     if len(free) < 2 and not get_close_matches((free or [""])[0], kinds):
         raise ArgumentError(f"Name a question after the rows: {', '.join(kinds)}.")
     word = free[-1]
-    near = get_close_matches(word, kinds, n=1)
-    mean = f" Did you mean {near[0]!r}?" if near else ""
-    raise ArgumentError(f"No question {shown(word)}.{mean} Questions: {', '.join(kinds)}.")
+    raise ArgumentError(no_such("question", word, kinds, most=99))
 
 
 def _command(question: type["Question[Any]"], options: type[Custody]) -> Callable[..., None]:

@@ -1,5 +1,6 @@
 """Presets on rows with a label and a score: `heldout evaluate`, `compare` and `curves`."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from heldout.arguments import as_whole
 from heldout.cli.ask import ask
 from heldout.cli.frame import FRAME, PAGE, ROWS, Bought, Framed, Page, Paged, buy
 from heldout.cli.output import (
@@ -19,10 +21,11 @@ from heldout.cli.output import (
     print_report,
     print_table,
 )
-from heldout.cli.rows import ScoredOptions, Where
+from heldout.cli.rows import ScoredOptions, Where, bounds_of
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from heldout.data.feature_matrix import Bound
     from heldout.questions.curves.release import CurvesByGroup, CurvesRelease
 
 RATES = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -388,27 +391,51 @@ def twin(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
     ask("private-twin", *words)
 
 
-# `heldout train`: a model of 0/1 columns, learnt with noise, as a file that a custodian takes.
+# `heldout train`: a model of columns, learnt with noise, as a file that a custodian takes.
 MOST_COLUMNS = 50
+
+
+def _bounds_among(words: Sequence[str]) -> "dict[str, Bound]":
+    """Return the bounds that are typed after --bounds, up to the next option."""
+    typed: list[str] = []
+    taking = False
+    for word in words:
+        taking = word == "--bounds" or (taking and not word.startswith("--"))
+        if taking and word != "--bounds":
+            typed.append(word)
+    return bounds_of(typed)
 
 
 def train(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
     """Train a logistic regression on private rows, for a price.
 
     The model is the answer: `--out model.json` writes it as a linear model, which
-    `heldout model check`, `--model` and a server take. Columns are 0 or 1, or consecutive ones
-    describe a column (`--sizes 5,5,1 --ordered 0`). `heldout ask training --help` lists the
-    options, and `--json` gives what was drawn. Examples:
+    `heldout model check`, `--model` and a server take. Columns are 0 or 1, or have public bounds:
+    `--bounds age=18,90` for a number, `--bounds ward=4` for kinds coded 0 to 3. (Consecutive
+    columns of 0 and 1 may also describe one: `--sizes 5,5,1 --ordered 0`.) `heldout ask training
+    --help` lists the options, and `--json` gives what was drawn. Examples:
 
     ```
     heldout train flags.csv --columns urgent,paid,late --label spam --epsilon 1 --out model.json
+    heldout train people.csv --columns age,ward,smokes --bounds age=18,90 ward=4 --label ill \
+      --epsilon 1 --out model.json
     ```
     """
-    if "--help" not in words and "--sizes" not in words:
-        named = [word for before, word in pairwise(words) if before == "--columns"]
-        if "--text" in words or any(names.count(",") >= MOST_COLUMNS for names in named):
-            raise ArgumentError(
-                f"train takes at most {MOST_COLUMNS} columns of 0 and 1, and no text. Select some "
-                "first with `heldout select`, or use `heldout ask training`."
-            )
+    from heldout.data.feature_matrix import bin_edges
+
+    named = [word for before, word in pairwise(words) if before == "--columns"]
+    bounds = _bounds_among(words)
+    if bounds and "--sizes" not in words and len(named) == 1:
+        columns = [name.strip() for name in named[0].split(",")]
+        edges = {name: bin_edges(bound) for name, bound in bounds.items()}
+        sizes = [len(edges[name]) - 1 if name in edges else 1 for name in columns]
+        numbers = (at for at, name in enumerate(columns) if as_whole(bounds.get(name, 1)) is None)
+        words = (*words, "--sizes", ",".join(map(str, sizes)))
+        words = (*words, "--ordered", ",".join(map(str, numbers)))
+    many = "--text" in words or any(names.count(",") >= MOST_COLUMNS for names in named)
+    if many and "--help" not in words and "--sizes" not in words:
+        raise ArgumentError(
+            f"train takes at most {MOST_COLUMNS} columns of 0 and 1, and no text. Select some "
+            "first with `heldout select`, or use `heldout ask training`."
+        )
     ask("training", *words, "--classifier", "logistic")

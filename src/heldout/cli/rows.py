@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 from cyclopts import Group, Parameter
 
 from heldout.arguments import Flag as FlagRule
-from heldout.arguments import FormField
+from heldout.arguments import FormField, shown
 from heldout.cli.model import Scoring
 from heldout.cli.output import Flag, Several, declared_values, label_value, words_in
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
     from heldout.data.description import Description
-    from heldout.data.feature_matrix import FeatureMatrix, Space
+    from heldout.data.feature_matrix import Bound, FeatureMatrix, Space
     from heldout.data.postgres import PostgresTable
     from heldout.models import ScoredRows
     from heldout.questions import Question
@@ -371,6 +371,10 @@ class FeatureOptions(Labelled, Custody):
         Column with texts, whose words are the features.
     columns
         Columns that are features by themselves, with commas between them.
+    bounds
+        Columns of numbers or kinds among them, such as age=18,90 ward=4: a feature for each bin
+        between two ends or more edges, or for each of so many kinds 0, 1, 2, .... Public; never
+        read them off the rows.
     words
         File with the public words that count, one per line. Never read off the private texts.
     hash_size
@@ -386,6 +390,7 @@ class FeatureOptions(Labelled, Custody):
 
     text: str | None = None
     columns: str | None = None
+    bounds: Several = ()
     words: Path | None = None
     hash_size: int = 4096
     longest: int = 1
@@ -402,13 +407,17 @@ class FeatureOptions(Labelled, Custody):
         if self.text is None and self.words is not None:
             raise ArgumentError("--words requires --text.")
         columns = None if self.columns is None else self.columns.split(",")
+        bounds = bounds_of(self.bounds)
         most = FEATURES_PER_ROW if self.features_per_row is None else self.features_per_row
+        if self.features_per_row is None and bounds and columns is not None:
+            most = len(columns)  # one bin of each
         return FeatureMatrix.from_table(
             source,
             label=self.label,
             text=self.text,
             space=None if self.text is None else self._space(),
             features=None if columns is None else [name.strip() for name in columns],
+            bounds=bounds or None,
             features_per_row=most,
             **self.values,
             **self.declared,
@@ -426,6 +435,28 @@ class FeatureOptions(Labelled, Custody):
         if self.words is None:
             return HashedText(size=self.hash_size, longest=self.longest)
         return Vocabulary(tuple(dict.fromkeys(words_in(self.words, "words"))))
+
+
+def bounds_of(words: Sequence[str]) -> "dict[str, Bound]":
+    """Read bounds as they are typed: ends, edges or a number of kinds.
+
+    >>> bounds_of(["age=18,90", "ward=4"])
+    {'age': (18.0, 90.0), 'ward': 4}
+    """
+    bounds: dict[str, Bound] = {}
+    for word in words:
+        name, _, typed = word.rpartition("=")
+        parts = typed.split(",")
+        try:
+            ends = tuple(float(part) for part in parts)
+            bounds[name] = ends if len(parts) > 1 else int(parts[0])
+        except ValueError:
+            name = ""
+        if not name:
+            raise ArgumentError(
+                f"--bounds must be like age=18,90 or ward=4 (kinds 0 to 3), got {shown(word)}."
+            )
+    return bounds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from heldout.arguments import (
     Values,
     as_number,
     as_whole,
+    guess,
     is_one_of,
     no_such,
     shown,
@@ -178,7 +179,8 @@ def chosen_groups(declared: Mapping[str, Groups], by: str | Sequence[str]) -> tu
         if name not in declared:
             known = ", ".join(map(repr, declared)) or "none"
             raise ArgumentError(
-                f"by must be one of the declared groups ({known}), got {shown(name)}. Declare its "
+                f"by must be one of the declared groups ({known}), got {shown(name)}."
+                f"{guess(name, declared)} Declare its "
                 f"values: groups={{{shown(name)}: [...]}}, or --groups {visible(name)}=... on the "
                 "command line."
             )

@@ -4,11 +4,11 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Unpack
 
 import numpy as np
 
-from heldout.arguments import Flag, Whole, as_array, as_whole, shown
+from heldout.arguments import Ends, Flag, Number, Whole, as_array, as_whole, shown
 from heldout.data import sql, validation
 from heldout.data.dataset import Dataset
 from heldout.data.description import Description, kind_declared
@@ -247,6 +247,93 @@ class Flags:
         return _binary(np.stack(cells, axis=1))
 
 
+Bound = tuple[float, ...] | int
+"""Two ends, the edges of bins from the least to the largest, or a number of kinds 0, 1, 2, ..."""
+NUMBER_BINS: Final = 32
+"""Bins of a number between two ends. A slope and a bend cost the same for any number of them."""
+
+
+def bin_edges(bound: Any, bins: int = NUMBER_BINS) -> Array:
+    """Return the edges of a column's bins, with both ends.
+
+    >>> bin_edges((0, 1), 2).tolist(), bin_edges(2).tolist()
+    ([0.0, 0.5, 1.0], [-0.5, 0.5, 1.5])
+    """
+    kinds = as_whole(bound)
+    if kinds is not None:
+        return np.asarray(np.arange(Whole(2, 1000)(kinds, "bounds") + 1) - 0.5, dtype=float)
+    if not isinstance(bound, list | tuple | np.ndarray):
+        raise ArgumentError(
+            f"bounds must be two ends, edges of bins or a number of kinds, got {shown(bound)}."
+        )
+    if len(bound) <= 2:
+        low, high = Ends()(bound, "bounds")
+        return np.asarray(np.linspace(low, high, bins + 1), dtype=float)
+    edges = np.array([Number()(edge, "bounds") for edge in bound])
+    if len(edges) > 1001 or (np.diff(edges) <= 0).any():
+        raise ArgumentError("Edges of bins must increase, and there may be at most 1,001.")
+    return edges
+
+
+def bin_places(column: Array, edges: Array) -> Array:
+    """Return the bin of each value: an edge belongs to the bin above it."""
+    within = np.searchsorted(edges, column, side="right") - 1
+    return np.asarray(np.clip(within, 0, len(edges) - 2).astype(np.int64))
+
+
+class Numbers:
+    """Columns of numbers with public bins: a feature for each bin, of which a row sets one.
+
+    A column without bins is a feature by itself. A cell that is missing or no number counts as 0.
+    """
+
+    kind = "number"
+
+    def __init__(self, names: tuple[str, ...], bounds: Mapping[str, Bound]) -> None:
+        self.needs = Flags(names).needs
+        unknown = sorted(set(bounds) - set(names))
+        if unknown:
+            raise ArgumentError(f"bounds name {shown(unknown[0])}, which is not in features=.")
+        self.bins = {name: bin_edges(bounds[name]) for name in names if name in bounds}
+        self.features = len(self.names())
+
+    def names(self) -> tuple[str, ...]:
+        names: list[str] = []
+        for name in self.needs:
+            edges = self.bins.get(name)
+            if edges is None:
+                names.append(name)
+            else:
+                names += [f"{name} {a:g} to {b:g}" for a, b in itertools.pairwise(edges)]
+        return tuple(names)
+
+    def exposed(self, types: Mapping[str, str], *, remote: bool) -> dict[str, str]:
+        flags = Flags(self.needs).exposed(types, remote=remote)
+
+        def number(name: str) -> str:
+            cell = sql.as_double(sql.column(name), types[name])
+            return f"CASE WHEN {cell} IS NULL OR isnan({cell}) THEN 0.0 ELSE {cell} END"
+
+        return {
+            short: number(name) if name in self.bins else flags[short]
+            for short, name in zip(flags, self.needs, strict=True)
+        }
+
+    def matrix(self, columns: sql.Columns) -> "csr_array":
+        from scipy.sparse import csr_array, hstack
+
+        parts = []
+        for place, name in enumerate(self.needs):
+            cells = np.asarray(columns[f"f{place}"], dtype=float)
+            edges = self.bins.get(name)
+            if edges is None:
+                parts.append(csr_array(cells[:, None] != 0))
+            else:
+                bins = bin_places(cells, edges)
+                parts.append(csr_array(bins[:, None] == np.arange(len(edges) - 1)))
+        return _binary(csr_array(hstack(parts, format="csr"), dtype=np.int8))
+
+
 def check_places(matrix: Any) -> None:
     """Raise a ValueError where indices of a sparse matrix point beyond it.
 
@@ -382,6 +469,8 @@ class FeatureRows(Description):
     features_per_row: int
     feature_names: tuple[str, ...] | None = None
     most_rows: int | None = None
+    bins: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    """Each column with the edges of its bins, which are consecutive features; or none for one."""
 
     @property
     def row_bound(self) -> int | None:
@@ -409,12 +498,12 @@ class FeatureMatrix(PrivateTable):
     unit, rows_per_unit
         Whose row it is, one value a row, and how many rows of one unit may count.
     row_keys
-        A value that tells rows apart, one a row.
+        A value that tells rows apart, one per row.
     neighbours
         "replace-one" (the number of rows is public), "add-remove", or "label": nothing but the
         labels is secret.
     feature_names
-        Public names, one a feature; those of a frame's columns unless told.
+        Public names, one per feature; by default those of a frame's columns.
     most_rows
         A public bound on the number of rows, for the scores that need one where the number of
         rows itself is not public.
@@ -483,6 +572,7 @@ class FeatureMatrix(PrivateTable):
         text: str | None = None,
         space: Space | None = None,
         features: Sequence[str] | None = None,
+        bounds: Mapping[str, Bound] | None = None,
         features_per_row: int | None = None,
         positive: object = 1,
         negative: object = None,
@@ -490,6 +580,9 @@ class FeatureMatrix(PrivateTable):
         **custody: Unpack[Custody],
     ) -> "FeatureMatrix":
         """Rows of a file or frame: the words of a text column, or columns that are 0 or not.
+
+        `bounds` make columns of numbers or kinds features by bin, as `heldout.features.Bins` does:
+        {"age": (18, 90), "ward": 4}. They are public: never read them off the rows.
 
         The rows' budget is the one that `heldout.Dataset` finds for the same table. A cell that
         is missing or not a number counts as 0, and a missing text as an empty one.
@@ -506,6 +599,8 @@ class FeatureMatrix(PrivateTable):
             )
         source: FeatureSource
         if text is not None:
+            if bounds is not None:
+                raise ArgumentError("bounds are for columns in features=, not for texts.")
             if space is None:
                 raise ArgumentError(
                     "space must say which words are features, for example HashedText(). Words "
@@ -515,7 +610,7 @@ class FeatureMatrix(PrivateTable):
         else:
             if isinstance(features, str | bytes) or not isinstance(features, Sequence):
                 raise ArgumentError(f"features must be names of columns, got {shown(features)}.")
-            source = Flags(tuple(features))
+            source = Numbers(tuple(features), bounds) if bounds else Flags(tuple(features))
         self = object.__new__(cls)
         self._open(
             source,
@@ -619,7 +714,16 @@ class FeatureMatrix(PrivateTable):
             features_per_row=self.features_per_row,
             feature_names=self.feature_names,
             most_rows=self.most_rows,
+            bins=self._bins,
         )
+
+    @property
+    def _bins(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        """Return columns and their edges, unless none has bins or some features were left out."""
+        if not isinstance(self._source, Numbers) or self._chosen is not None:
+            return ()
+        bins = self._source.bins
+        return tuple((name, tuple(map(float, bins.get(name, ())))) for name in self._source.needs)
 
     @property
     def row_bound(self) -> int | None:

@@ -196,7 +196,7 @@ class RegressionTable(PrivateTable):
     observed
         The column with the outcome.
     predicted
-        The column with the predictions, or an array of them, one a row in the frame's order. An
+        The column with the predictions, or an array of them, one per row in the frame's order. An
         array is a column more, and without keys a table with another column has another budget:
         name a `unit` or a `row_key` where several models are judged on the same rows.
     coefficients

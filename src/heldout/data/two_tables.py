@@ -16,6 +16,8 @@ from heldout.errors import ArgumentError, EmptyTable, MissingColumn
 
 TIMES = ("DATE", "TIME", "TIMESTAMP")
 CODE = "^[-+]?0[0-9]"  # 007 is a code and not the number seven
+INDEX = re.compile(r"__index_level_\d+__|unnamed_0|Unnamed: 0")
+"""How an index that pandas wrote is called in Parquet, in CSV, and in CSV that pandas read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +84,8 @@ def shared_columns(
                     f"{what} must name columns of the tables, got {name!r}. "
                     f"They have: {', '.join(truth[:12])}."
                 )
+    named = (*groups, *categorical)
+    truth, privatized = (without_index(side, named=named) for side in (truth, privatized))
     apart = sorted((set(truth) ^ set(privatized)) - set(ignore))
     if apart:
         raise MissingColumn(
@@ -92,6 +96,17 @@ def shared_columns(
     if not names:
         raise ArgumentError("tables must have a column to compare besides groups and ignored ones.")
     return names
+
+
+def without_index(columns: Iterable[str], *, named: Sequence[str] = ()) -> list[str]:
+    """Return the columns but an index that pandas wrote, unless it is named.
+
+    The numbers of the rows say nothing about a privatized copy, and often tell it apart.
+
+    >>> without_index(["unnamed_0", "age", "__index_level_0__"])
+    ['age']
+    """
+    return [name for name in columns if name in named or not INDEX.fullmatch(name)]
 
 
 def read_columns(

@@ -270,7 +270,10 @@ def check_columns(engine: Engine, names: Sequence[str]) -> None:
             # A first line with a declared name in it holds names; without one it may be a row.
             headed = any(isinstance(own, str) and own in engine.columns for own in names)
             if engine.names_may_be_cells and not headed:
-                hint = "Check that the first line of the file holds the columns' names."
+                hint = (
+                    "Check its spelling, and that the first line of the file holds the columns' "
+                    "names."
+                )
             else:
                 own = [known for known in engine.columns if not INDEX.fullmatch(known)]
                 hint = f"{_similar(name, own)}Columns: {', '.join(map(repr, own[:MOST_NAMED]))}"

@@ -9,7 +9,6 @@ import numpy as np
 
 from heldout.arguments import as_number
 from heldout.arrays import Floats, Ints
-from heldout.drawing.words import grid, half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.joint import Joint, simplex, whole_numbers
 from heldout.intervals.measure import Interval, Measure, Release
@@ -67,7 +66,7 @@ class NoisyConfusion(ConfusionReadings):
         self._positives = int(noisy[0]) + int(noisy[2])
         self._negatives = int(noisy[1]) + int(noisy[3])
 
-    @property
+    @cached_property
     def measures(self) -> dict[str, Measure]:
         compared = {name: self.contrast(contrast) for name, contrast in contrasts().items()}
         return {**self._ratios, **compared, **self._named_counts}
@@ -189,19 +188,6 @@ class ConfusionRelease(NoisyConfusion, Release):
             rows=drawn.about.rows,
             terms=self.terms,
             largest_weight=drawn.request.parameters.get("largest_weight"),
-        )
-
-    def __str__(self) -> str:
-        cells = (
-            (self.true_negatives, self.false_positives),
-            (self.false_negatives, self.true_positives),
-        )
-        half = half_width(self.true_positives.noise_interval(), float(self.true_positives))
-        called = ("called negative", "called positive")
-        counts = [[f"{float(count):,.0f}" for count in row] for row in cells]
-        return (
-            f"{self.headline}\n{grid(('negatives', 'positives'), called, counts)}\n"
-            f"Noise per count: ±{half:,.0f} (95%)"
         )
 
     @property

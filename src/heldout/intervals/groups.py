@@ -1,7 +1,7 @@
 """Answers by group: each group's release, how far apart the groups are, and whether by chance.
 
-A group that noise drowned is told as such and takes no part in gaps: the choice is made of released
-numbers alone. The test asks for the one value that explains all groups best; what each group is off
+A group without information is named as such and takes no part in gaps: released numbers alone
+decide that. The test asks for the one value that explains all groups best; what each group is off
 by is turned into a normal score by its own law of noise and sampling, so the sum of their squares
 has about the chi-square law of one degree fewer than there are groups. The best value takes a whole
 degree off where laws are normal, and less where noise has its heavy tails: about 2/3 of one.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 import numpy as np
 
-from heldout.arguments import shown, visible
+from heldout.arguments import guess, shown, visible
 from heldout.drawing.words import by_width
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
@@ -38,7 +38,7 @@ _LEAST: Final = 1e-300  # a p-value that is smaller has no normal score in doubl
 
 
 class Gap(Measure):
-    """The largest group's number less the smallest's, or one's less the others', with a p-value.
+    """The largest group's number minus the smallest's, or one's minus the others', with a p-value.
 
     The p-value holds for the number of groups.
     """
@@ -46,7 +46,7 @@ class Gap(Measure):
     p_value: float
     """How often groups would be seen so far apart if the population had no differences."""
     between: tuple[str, ...]
-    """The groups that were compared; those that noise drowned are not among them."""
+    """The groups that were compared; those without information are not among them."""
 
     def sentence(self, level: float = 0.95) -> str:
         if len(self.between) < 2:
@@ -90,9 +90,14 @@ class ByGroup(Release, Generic[Part_co]):
         return next(iter(next(iter(self.groups.values())).measures))
 
     @property
-    def drowned(self) -> tuple[str, ...]:
-        """Groups of which noise leaves nothing to read: too few rows at this price."""
+    def not_informative(self) -> tuple[str, ...]:
+        """Groups without information at this price: noise hides their number."""
         return tuple(name for name in self.groups if name not in self._readable(self.metric))
+
+    @property
+    def drowned(self) -> tuple[str, ...]:
+        """`not_informative`, by its name in version 0.1 and in JSON."""
+        return self.not_informative
 
     @property
     def worst(self) -> str:
@@ -142,7 +147,7 @@ class ByGroup(Release, Generic[Part_co]):
         return gap
 
     def against_rest(self, metric: str | None = None) -> dict[str, Gap]:
-        """Each readable group's number less the mean of the other groups', by name. Free.
+        """Each readable group's number minus the mean of the other groups', by name. Free.
 
         P-values are of a normal law as wide as the interval, times the number of groups.
         """
@@ -152,7 +157,7 @@ class ByGroup(Release, Generic[Part_co]):
         for name, own in sides.items():
             others = [measure for other, measure in sides.items() if other != name]
             if others:
-                title = f"{metric}, {name} less the others"
+                title = f"{metric}, {name} minus the others"
                 gaps[name] = _difference(own, others, title, self.terms)
                 gaps[name].between = tuple(sides)
                 gaps[name].p_value = min(1.0, len(sides) * gaps[name].surprise(0.0))
@@ -162,7 +167,8 @@ class ByGroup(Release, Generic[Part_co]):
         known = next(iter(self.groups.values())).measures
         if metric not in known:
             listed = ", ".join(map(repr, known))
-            raise ArgumentError(f"metric must be one of {listed}, got {shown(metric)}.")
+            meant = guess(metric, known)
+            raise ArgumentError(f"metric must be one of {listed}, got {shown(metric)}.{meant}")
         return {name: group.measures[metric] for name, group in self.groups.items()}
 
     def _readable(self, metric: str) -> dict[str, Measure]:
@@ -189,7 +195,11 @@ class ByGroup(Release, Generic[Part_co]):
             name: {metric: measure.as_dict(level) for metric, measure in release.measures.items()}
             for name, release in self.groups.items()
         }
-        tests = {"p_value": self.p_value, "worst": self.worst, "drowned": list(self.drowned)}
+        tests = {
+            "p_value": self.p_value,
+            "worst": self.worst,
+            "drowned": list(self.not_informative),
+        }
         return {**super().as_dict(level), "groups": groups, **tests}
 
     @property
@@ -254,7 +264,7 @@ class ByGroup(Release, Generic[Part_co]):
         return "\n".join([str(self.gap), *lines])
 
     def figures(self, level: float = 0.95) -> list["Figure"]:
-        """The groups with their intervals; those that drowned are grey, and have no number."""
+        """The groups with their intervals; those without information are grey."""
         return self._pictured((self.metric,), level)
 
     def _pictured(self, metrics: Sequence[str], level: float) -> list["Figure"]:
@@ -351,7 +361,7 @@ def _apart(
 
 
 def _difference(own: Measure, others: list[Measure], name: str, terms: str) -> Gap:
-    """A number less the mean of others."""
+    """A number minus the mean of others."""
     mean = math.fsum(others) / len(others)
 
     def interval(read: Callable[[Measure, float], Interval]) -> Callable[[float], Interval]:

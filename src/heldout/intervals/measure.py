@@ -231,8 +231,7 @@ class Exported:
 
     def to_frame(self, level: float = 0.95) -> Any:
         """The measures as a pandas frame: value, both intervals, and whether there is a value."""
-        own: Any = self.measures  # type: ignore[attr-defined]
-        measures = own() if callable(own) else own
+        measures = measures_of(self)
         return framed(
             measure=list(measures),
             value=[measure.value for measure in measures.values()],
@@ -267,6 +266,13 @@ class Exported:
     def schema() -> dict[str, Any]:
         """The JSON schema (draft 2020-12) of what `to_json` and the command line's --json give."""
         return schema()
+
+
+def measures_of(answer: Any) -> dict[str, Measure]:
+    """Return the measures of a release, or of a report, which works them out section by section."""
+    own = answer.measures
+    measures: dict[str, Measure] = own() if callable(own) else own
+    return measures
 
 
 def framed(**columns: Any) -> Any:
@@ -535,6 +541,9 @@ class Difference(Release):
         title = f"Difference in {self.compared}"
         drawn = interval_plot({name: self.headline}, level=level, title=title, mark=0)
         return [replace(drawn, caption=f"{self.note} {drawn.caption}")]
+
+    def _lead(self) -> str:
+        return f"{super()._lead()}, p-value {self.p_value:.3g}"
 
     def __str__(self) -> str:
         return f"{self.headline}, p-value {self.p_value:.3g}"

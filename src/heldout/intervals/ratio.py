@@ -362,7 +362,7 @@ class MeanRelease(Release):
             )
         )
 
-    @property
+    @cached_property
     def measures(self) -> dict[str, Measure]:
         name = self.name
         measure = mean(self._ratio, self._largest, name=name, terms=self.terms, middle=self._guess)

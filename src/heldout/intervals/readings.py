@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.arguments import OneOf
+from heldout.arguments import OneOf, guess
 from heldout.arrays import Floats
+from heldout.drawing.words import grid, half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure
 from heldout.kernel.noise.tables.counts import NoisyTable
@@ -216,6 +217,13 @@ def range_of_costs(false_positive: float, false_negative: float) -> float:
     return 2 / (1 / false_positive + 1 / false_negative)
 
 
+_OTHER_NAMES = {
+    **{"sensitivity": "recall", "tpr": "recall", "true_positive_rate": "recall"},
+    **{"ppv": "precision", "positive_predictive_value": "precision", "tnr": "specificity"},
+    **{"true_negative_rate": "specificity", "fpr": "false_positive_rate", "f1": "f1_score"},
+    **{"fnr": "false_negative_rate", "tp": "true_positives", "fp": "false_positives"},
+    **{"fn": "false_negatives", "tn": "true_negatives"},
+}
 CELLS = ("true positives", "false positives", "false negatives", "true negatives")
 
 
@@ -254,7 +262,7 @@ class ConfusionReadings(AsMatrix):
     def _named_counts(self) -> dict[str, Measure]:
         return {name: self._count(i) for i, name in enumerate(CELLS)}
 
-    @property
+    @cached_property
     def measures(self) -> dict[str, Measure]:
         return {**self._ratios, **self._named_counts}
 
@@ -263,7 +271,9 @@ class ConfusionReadings(AsMatrix):
         known = {attribute(measure): measure for measure in (*CELLS, *registered())}
         wanted = known.get("negative_predictive_value" if name == "npv" else name.lower())
         if wanted is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            mean = _OTHER_NAMES.get(name.lower())
+            mean = f" Use .{mean}." if mean else guess(name, () if name.startswith("_") else known)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.{mean}")
         return self._count(CELLS.index(wanted)) if wanted in CELLS else self._ratios[wanted]
 
     def __dir__(self) -> list[str]:
@@ -275,6 +285,21 @@ class ConfusionReadings(AsMatrix):
         if isinstance(beta, bool) or not (math.isfinite(beta) and beta > 0):
             raise ArgumentError(f"beta must be a positive number, got {beta!r}.")
         return self.measure(f_score(float(beta)))
+
+    def __str__(self) -> str:
+        matrix = [[f"{count:,.0f}" for count in row] for row in self.matrix()]
+        called = ("called negative", "called positive")
+        noise = max(
+            half_width(count.noise_interval(), float(count))
+            for count in self._named_counts.values()
+        )
+        return (
+            f"{self.accuracy}\n{grid(('negatives', 'positives'), called, matrix)}\n"
+            f"Noise per count: at most ±{noise:,.0f} (95%)"
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def matrix(self) -> list[list[float]]:
         """As scikit-learn lays it out: rows are the truth, columns the prediction, 0 first."""

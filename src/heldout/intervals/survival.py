@@ -21,8 +21,6 @@ from heldout.intervals.noise import NoiseSum, halved, normal_quantile, normal_sh
 from heldout.intervals.ratio import NoisyCounts
 from heldout.intervals.tuned import LEAST_AT_RISK, RISK_NOISE
 
-__all__ = ["SurvivalCurve", "cell_sums", "simultaneous_level"]
-
 _LEAST = 1e-9  # a survival below it is 0
 
 

@@ -58,3 +58,18 @@ benchmarks/measures.py."""
 RISK_NOISE: Final = 0.25
 """Nor is it where the noise's deviation is more than this share of the rows left: logarithms of
 noisy counts would bend. Since 2026-11-18; measured by benchmarks/measures.py."""
+
+USUAL_AREA, USUAL_AGREEMENT = 0.8, 0.25
+"""What a forecast takes for two models: their areas, and the variance of the difference over that
+of two areas of other rows; placements then correlate by about 3/4. Since 2026-11-18; measured by
+benchmarks/quotes.py."""
+
+DIFFERENCE_DEVIATION: Final = (0.05, 1.4)
+"""Between which the deviation of a difference lies, over that of two areas of other rows: with
+heavy tails it may be more than Hanley and McNeil's formula gives those. Since 2026-11-16; measured
+by benchmarks/comparing.py."""
+
+AREA_SPREAD, PRECISION_SPREAD = 0.5, 0.25
+"""Of the logarithm of an area's sampling variance over Hanley and McNeil's, before moments are
+seen; and of that of average precision over what its table says. Since 2026-11-16; measured by
+benchmarks/accuracy.py."""

@@ -5,8 +5,8 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -183,6 +183,99 @@ def counted(weighted: bool) -> str:
         return "count(*) AS n"
     weight = held_steps("weight")
     return f"{summed(weight, 'n')}, {summed(part_of(weight, f'{STEPS} - {weight}'), 'lacking')}"
+
+
+@dataclass(frozen=True)
+class DisjointCounts(Statistic[Ints]):
+    """Rows by the one cell that each is in: a combination of places, all of the row's own values.
+
+    The vector has one entry for each combination, the last place fastest. With more than one group
+    there is such a vector for each, one after the other, and a row is in that of its own `member`.
+    Rows that are `weighted` count for their weights, in whole steps of the largest one; then come
+    as many entries with the sums of w (1 - w), w a share of the largest, which tell the sums of
+    w^2.
+
+    Claim:       L1 sensitivity 1 a row that leaves or arrives, or the steps of the largest weight.
+                                                                       [claim: disjoint-counts]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: a row has one number for each place, so it is counted in one cell, however many of
+                 them there are, whomever it belongs to: k rows under add-remove, 2k under
+                 replace-one. A weight adds w + w (1 - w), which is at most 1.
+    Numerics:    exact integers.
+    Refuses:     nothing.
+    Reference:   proofs/disjoint-counts.md.
+    Cost:        one scan, O(cells) memory.
+    """
+
+    groups: int = field(default=1, kw_only=True)
+    weighted: bool = field(default=False, kw_only=True)
+    claim: ClassVar[str] = "disjoint-counts"
+
+    @abstractmethod
+    def places(self) -> dict[str, tuple[str, int]]:
+        """Return of each place its name, what it is in SQL, and how many there are, from 0."""
+
+    @property
+    def size(self) -> int:
+        """Return how many entries the vector has."""
+        cells = math.prod(most for _, most in self.places().values())
+        return cells * self.groups * (1 + self.weighted)
+
+    def body(self) -> str:
+        chosen = [
+            number if number == name else f"{number} AS {name}"
+            for name, (number, _) in self.places().items()
+        ]
+        if self.groups > 1:
+            chosen.insert(0, "member")
+        keys = ", ".join(str(place + 1) for place in range(len(chosen)))
+        listed = ", ".join([*chosen, counted(self.weighted)])
+        return f"SELECT {listed}\nFROM evaluated\nGROUP BY {keys}"
+
+    def read(self, columns: Columns) -> Ints:
+        places = [(columns[name], most) for name, (_, most) in self.places().items()]
+        return tallied(columns, places, groups=self.groups, weighted=self.weighted)
+
+    def of_groups(self, groups: int) -> Self:
+        return replace(self, groups=groups)
+
+    def sensitivity(self, protection: Protection) -> int:
+        return protection.rows_moved * (STEPS if self.weighted else 1)
+
+
+@dataclass(frozen=True)
+class OfEachGroup(Statistic[list[S]], Generic[S]):
+    """A statistic of each group of rows; the list is as long as there are groups.
+
+    Claim:       a row that leaves or arrives changes what is read of one group, by that row; no
+                 other group's.                                           [claim: each-group]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: of one group, as of `whole` for one row more or less.
+    Numerics:    exact.
+    Refuses:     what `whole` refuses.
+    Reference:   proofs/each-group.md.
+    Cost:        one scan, and what `whole` costs for each group.
+    """
+
+    whole: Statistic[S]
+    groups: int
+    claim: ClassVar[str] = "each-group"
+    shown_by: ClassVar[str | None] = (
+        "tests/conformance/test_groups.py::test_a_row_moves_its_own_group_alone_and_by_a_row"
+    )
+
+    def body(self) -> str:
+        statement, grouped, keys = self.whole.body().rpartition("GROUP BY ")
+        whole = statement + grouped + (f"{keys}, {keys.count(',') + 2}" if grouped else keys)
+        return whole.replace("SELECT ", "SELECT member, ", 1)
+
+    def read(self, columns: Columns) -> list[S]:
+        member = np.asarray(np.ma.filled(columns["member"], -1))
+        own = {name: np.ma.asarray(columns[name]) for name in columns if name != "member"}
+        return [
+            self.whole.read({name: column[member == group] for name, column in own.items()})
+            for group in range(self.groups)
+        ]
 
 
 # Sums of a bounded error over the rows, on an integer lattice.

@@ -92,9 +92,9 @@ def linear_regressor(call: Call) -> list[Value]:
     call.word("post_transform", TRANSFORMS, "NONE")
     coefficients, intercepts = call.numbers("coefficients"), call.numbers("intercepts")
     if targets < 1 or len(coefficients) != targets * value.shape[0]:
-        raise NotRowWise("it must have one coefficient a feature and target")
+        raise NotRowWise("it must have one coefficient per feature and target")
     if len(intercepts) not in (0, targets):
-        raise NotRowWise("it must have one intercept a target")
+        raise NotRowWise("it must have one intercept per target")
     return [RowWise("float32", (targets,))]
 
 
@@ -106,9 +106,9 @@ def linear_classifier(call: Call) -> list[Value]:
     coefficients, intercepts = call.numbers("coefficients"), call.numbers("intercepts")
     scored = len(intercepts)
     if not (scored == labels or (scored == 1 and labels == 2)):
-        raise NotRowWise("it must have one intercept a class")
+        raise NotRowWise("it must have one intercept per class")
     if len(coefficients) != scored * value.shape[0]:
-        raise NotRowWise("it must have one coefficient a feature and class")
+        raise NotRowWise("it must have one coefficient per feature and class")
     return [RowWise(kind, ()), RowWise("float32", (labels,))]
 
 
@@ -123,7 +123,7 @@ def class_labels(call: Call) -> tuple[int, str]:
 
 def _width(numbers: Array, width: int, what: str) -> None:
     if len(numbers) not in (1, width):
-        raise NotRowWise(f"its {what} must be one number, or one a feature")
+        raise NotRowWise(f"its {what} must be one number, or one per feature")
 
 
 # --- ensembles of trees: that each is a tree, and looks at features that exist ------------------
@@ -251,4 +251,4 @@ def _check_leaves(call: Call, leaf: str, targets: int, leaves: Array) -> None:
         raise NotRowWise("one of its weights belongs to a node that is no leaf")
     base = _values(call, "base_values")
     if len(base) not in ({0, targets, 1} if targets == 2 else {0, targets}):
-        raise NotRowWise("its base values must be one a class or target")
+        raise NotRowWise("its base values must be one per class or target")

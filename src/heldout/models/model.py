@@ -1,6 +1,7 @@
 """A model from outside: what it takes and gives, and whether it is proven."""
 
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -52,12 +53,15 @@ class LinearModel:
     numbers: Mapping[str, float]
     levels: Mapping[str, Mapping[str, float]]
     link: str
+    steps: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = field(default_factory=dict)
+    """Of a number: edges between bins, and a weight for each bin."""
 
     @classmethod
     def parse(cls, content: str | bytes | Mapping[str, Any]) -> "LinearModel":
         """Read what `coef()` in R or `params` in statsmodels prints, with the levels of factors.
 
-        A coefficient is a number by column, or one a level: `"sex": {"F": 0, "M": 0.4}`. With
+        A coefficient is a number by column, or one a level: `"sex": {"F": 0, "M": 0.4}`, or one a
+        bin of a number: `"age": {"edges": [40, 60], "weights": [0, 0.3, 0.5]}`. With
         `"levels": {"sex": ["F", "M"]}` the names that R and statsmodels give are understood too:
         `sexM`, `sex[T.M]` and `C(sex)[T.M]`; a level without a coefficient counts 0. Nothing but
         numbers by column, `{"intercept": 2, "age": 0.5}`, is a model with the identity link.
@@ -81,8 +85,10 @@ class LinearModel:
             for level in table
             for name in (f"{factor}{level}", f"{factor}[T.{level}]", f"C({factor})[T.{level}]")
         }
+        steps = {n: _steps(v, n) for n, v in data["coefficients"].items() if _has_bins(v)}
+        plain = {n: v for n, v in data["coefficients"].items() if n not in steps}
         intercept, numbers = data.get("intercept"), {}
-        for name, value in data["coefficients"].items():
+        for name, value in plain.items():
             if name in _INTERCEPTS and intercept is None:
                 intercept = value
             elif isinstance(value, Mapping):
@@ -94,15 +100,20 @@ class LinearModel:
                 levels[factor][level] = _number(value, name)
             else:
                 numbers[name] = _number(value, name)
-        both = sorted(set(numbers) & set(levels))
+        both = sorted((set(numbers) | set(steps)) & set(levels))
         if both:
             raise UnusableModel(f"{shown(both[0])} is a number and a factor: leave one out.")
-        if not numbers and not levels:
+        if not numbers and not levels and not steps:
             raise UnusableModel("A linear model needs at least one coefficient of a column.")
-        if len(numbers) + sum(map(len, levels.values())) > MOST_TERMS:
+        several = [*levels.values(), *(weights for _, weights in steps.values())]
+        if len(numbers) + sum(map(len, several)) > MOST_TERMS:
             raise UnusableModel(f"A linear model may have at most {MOST_TERMS:,} coefficients.")
         return cls(
-            _number(0 if intercept is None else intercept, "intercept"), numbers, levels, link
+            _number(0 if intercept is None else intercept, "intercept"),
+            numbers,
+            levels,
+            link,
+            steps,
         )
 
     def score(self, block: Mapping[str, "Array"], rows: int) -> "Array":
@@ -117,6 +128,11 @@ class LinearModel:
         with np.errstate(all="ignore"):
             for name, weight in self.numbers.items():
                 total += weight * block[name].reshape(-1)
+            for name, (edges, weights) in self.steps.items():
+                column = block[name].reshape(-1)
+                # Beyond all edges is the last bin; what is no number has no score.
+                own = np.array(weights)[np.searchsorted(np.array(edges), column, side="right")]
+                total += np.where(np.isnan(column), math.nan, own)
             for name, table in self.levels.items():
                 texts = [
                     text.decode("utf-8", "replace") for text in block[name].reshape(-1).tolist()
@@ -162,6 +178,21 @@ def _levels(given: Any) -> dict[str, dict[str, float]]:
             )
         zeros[name] = dict.fromkeys(levels, 0.0)
     return zeros
+
+
+def _has_bins(value: Any) -> bool:
+    lists = isinstance(value, Mapping) and set(value) == {"edges", "weights"}
+    return lists and all(isinstance(listed, list | tuple) for listed in value.values())
+
+
+def _steps(given: Mapping[str, Any], name: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    lists = (given["edges"], given["weights"])
+    edges, weights = (tuple(_number(value, name) for value in listed) for listed in lists)
+    if len(weights) != len(edges) + 1 or any(a >= b for a, b in itertools.pairwise(edges)):
+        raise UnusableModel(
+            f"The edges of {shown(name)} must rise, with a weight for each bin: one more."
+        )
+    return edges, weights
 
 
 def _number(value: Any, name: Any) -> float:
@@ -300,7 +331,8 @@ def words(text: Any) -> str:
 
 
 def _linear(name: str, model: LinearModel, content: bytes) -> Model:
-    numbers = [Field(column, "float64", 1, 1) for column in model.numbers]
+    columns = dict.fromkeys([*model.numbers, *model.steps])
+    numbers = [Field(column, "float64", 1, 1) for column in columns]
     texts = [Field(column, "string", 1, 1) for column in model.levels]
     return Model(
         name=name,

@@ -241,7 +241,7 @@ def batch_normalization(call: Call) -> list[Value]:
         raise NotRowWise("its input needs at least 2 axes")
     for place in range(1, 5):
         if call.constant(place).shape != value.shape[:1]:
-            raise NotRowWise("its scale, bias, mean and variance must have one number a channel")
+            raise NotRowWise("its scale, bias, mean and variance must have one number per channel")
     call.same_kind(FLOATS)
     return [value]
 
@@ -533,7 +533,7 @@ def product(call: Call) -> list[Value]:
         return [RowWise(kind, (*left.shape[:-1], right.shape[-1]))]
     weights = call.constant(1)
     if left.rank < 2 or weights.ndim != 2 or weights.shape[0] != left.shape[-1]:
-        raise NotRowWise("its weights must be a matrix with one row a feature")
+        raise NotRowWise("its weights must be a matrix with one row per feature")
     return [RowWise(kind, (*left.shape[:-1], int(weights.shape[1])))]
 
 
@@ -549,7 +549,7 @@ def general_product(call: Call) -> list[Value]:
         raise NotRowWise("its weights must be a matrix")
     inside, outside = weights.shape[::-1] if call.integer("transB", 0) else weights.shape
     if inside != left.shape[0]:
-        raise NotRowWise("its weights must be a matrix with one row a feature")
+        raise NotRowWise("its weights must be a matrix with one row per feature")
     if bias is not None:
         if bias.ndim > 2 or (bias.ndim == 2 and bias.shape[0] != 1):
             raise NotRowWise(f"{MIXES}: its bias has several rows", "Give the bias one row.")
@@ -577,7 +577,7 @@ def convolution(call: Call) -> list[Value]:
     if weights.shape[0] % group or (bias is not None and bias.shape != weights.shape[:1]):
         raise NotRowWise("its weights do not fit its groups or its bias")
     if len(pads) != 2 * spatial or min(pads) < 0 or max(pads) > 2**16:
-        raise NotRowWise("its pads must be two whole numbers an axis")
+        raise NotRowWise("its pads must be two whole numbers per axis")
     call.same_kind(FLOATS, [place for place in range(3) if call.has(place)])
     reach = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
     shape = [
@@ -590,5 +590,5 @@ def convolution(call: Call) -> list[Value]:
 def _numbers_by_axis(call: Call, name: str, count: int) -> list[int]:
     numbers = [int(number) for number in call.integers(name)] or [1] * count
     if len(numbers) != count or min(numbers, default=1) < 1:
-        raise NotRowWise(f"its {name} must be one whole number an axis")
+        raise NotRowWise(f"its {name} must be one whole number per axis")
     return numbers

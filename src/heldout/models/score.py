@@ -80,7 +80,7 @@ def score(
         The score of a row that fails, lacks a cell that the model needs, or is scored as NaN or
         infinite.
     into
-        The name of the score's column; one a class, `into_class`, for three classes or more.
+        The name of the score's column; one per class, `into_class`, for three classes or more.
     column
         Which number of the output is the score. Left out: the second of two (the probability of
         the positive class), and all of three or more. {name: number} says which columns there

@@ -153,7 +153,7 @@ def _score_width(score: Any) -> int:
     if not isinstance(score, RowWise):
         raise NotRowWise("it does not depend on the rows")
     if score.kind not in (*FLOATS, "int64") or len(score.shape) > 1:
-        raise NotRowWise("it must be one number a row, or one a class")
+        raise NotRowWise("it must be one number per row, or one per class")
     return score.size
 
 

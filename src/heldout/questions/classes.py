@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Type
 import numpy as np
 
 from heldout.arguments import as_whole, is_one_of, shown
-from heldout.arrays import Bools, Floats, Ints
+from heldout.arrays import Bools, Floats
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description
-from heldout.data.sql import Columns
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import noisy_counts
@@ -31,9 +30,9 @@ from heldout.intervals.readings import (
     chosen,
 )
 from heldout.kernel.door import Drawn, Request, Together
-from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.statistic import STEPS, Statistic, counted, tallied
+from heldout.kernel.noise.discrete_laplace import laplace
+from heldout.kernel.statistic import DisjointCounts
 from heldout.questions.base import Question, Rival, Section, Weighted, weight_parameters
 from heldout.questions.groups import Divisible
 from heldout.questions.quote import Guess, weigh_counts
@@ -572,16 +571,13 @@ AXES: Final = ("truth", "called", "rank")
 
 
 @dataclass(frozen=True)
-class CallCounts(Statistic[Ints]):
+class CallCounts(DisjointCounts):
     """Rows by true and called class, or by the rank that the true class has among the scores.
 
     The vector has one entry for each combination of the `axes`, the last fastest; each axis has as
     many places as there are classes. By scores a row is called the first class that no other
     exceeds, and the true class's rank is the number of classes before it: those with a higher
-    score, and those of the same score that were declared earlier. With more than one group there
-    is such a vector for each, one after the other. Rows that are `weighted` count for their
-    weights, in whole steps of the largest one; then come as many entries with the sums of
-    w (1 - w), w a share of the largest, which tell the sums of w^2.
+    score, and those of the same score that were declared earlier.
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives, or the steps of the largest weight.
                                                                        [claim: disjoint-counts]
@@ -604,9 +600,6 @@ class CallCounts(Statistic[Ints]):
     axes: tuple[str, ...] = ("truth", "called")
     by_scores: bool = True
     """Whether the highest score is the call; else `called` is a column."""
-    groups: int = 1
-    weighted: bool = False
-    claim = "disjoint-counts"
     shown_by = (
         "tests/conformance/test_classes.py"
         "::test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far"
@@ -616,18 +609,8 @@ class CallCounts(Statistic[Ints]):
         if not self.axes or not set(self.axes) <= set(AXES):
             raise ArgumentError(f"axes must be some of {', '.join(AXES)}, got {self.axes}.")
 
-    @property
-    def size(self) -> int:
-        """Return how many entries the vector has."""
-        return int(self.classes ** len(self.axes)) * self.groups * (1 + self.weighted)
-
-    def body(self) -> str:
-        cells = [f"{self._place(axis)} AS {axis}" for axis in self.axes]
-        if self.groups > 1:
-            cells.insert(0, "member")
-        keys = ", ".join(str(place + 1) for place in range(len(cells)))
-        rows = f"{counted(self.weighted)}\nFROM evaluated"
-        return f"SELECT {', '.join(cells)}, {rows}\nGROUP BY {keys}"
+    def places(self) -> dict[str, tuple[str, int]]:
+        return {axis: (self._place(axis), self.classes) for axis in self.axes}
 
     def _place(self, axis: str) -> str:
         every = range(self.classes)
@@ -638,16 +621,6 @@ class CallCounts(Statistic[Ints]):
             before = "CAST(score_{0} > own OR (score_{0} >= own AND truth > {0}) AS INTEGER)"
             return " + ".join(before.format(place) for place in every)
         return axis
-
-    def read(self, columns: Columns) -> Ints:
-        places = [(columns[axis], self.classes) for axis in self.axes]
-        return tallied(columns, places, groups=self.groups, weighted=self.weighted)
-
-    def of_groups(self, groups: int) -> "CallCounts":
-        return replace(self, groups=groups)
-
-    def sensitivity(self, protection: Protection) -> int:
-        return protection.rows_moved * (STEPS if self.weighted else 1)
 
 
 Counted_co = TypeVar("Counted_co", bound=Release, covariant=True)
@@ -673,11 +646,7 @@ class _CallCounts(Divisible[Counted_co, ByGroup[Counted_co]], Generic[Counted_co
             by_scores=about.called_by_scores,
             weighted=self.weighted,
         )
-        mechanism = DiscreteLaplace.for_epsilon(
-            self.price,
-            l1_sensitivity=statistic.sensitivity(about.protection),
-            dimension=statistic.size,
-        )
+        mechanism = laplace(statistic, self.price, about.protection)
         parameters = {"label": about.label, "model": about.model, "classes": list(about.classes)}
         parameters |= weight_parameters(self.weighted, about)
         return Request(self.title, statistic, mechanism, parameters)
@@ -792,9 +761,7 @@ class ClassCompare(Question[PairedDifference]):
     def request(self, about: ClassifiedRows) -> Request:
         about.check_rival(self.score)
         rival, statistic = self.score, PairedRight()
-        mechanism = DiscreteLaplace.for_epsilon(
-            self.price, l1_sensitivity=statistic.sensitivity(about.protection), dimension=4
-        )
+        mechanism = laplace(statistic, self.price, about.protection)
         named: dict[str, Any] = {"score": about.score, "rival": rival, "measure": "accuracy"}
         named |= {"label": about.label, "classes": list(about.classes)}
         return Request(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from heldout.arrays import Ints
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description, ScoredRows
-from heldout.data.sql import Columns, count_passed
+from heldout.data.sql import count_passed
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.groups import ByGroup, DecisionsByGroup
@@ -18,20 +18,20 @@ from heldout.intervals.ratio import MeanRelease
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.tied import count_noise, sum_noise
-from heldout.kernel.statistic import CLIP, STEPS, BoundedSum, Statistic, counted, tallied
+from heldout.kernel.statistic import CLIP, BoundedSum, DisjointCounts, Statistic
 from heldout.questions.base import Number, Section, Weighted, weight_parameters
 from heldout.questions.groups import Divisible
 from heldout.questions.quote import Guess, typical_sums, weigh_counts
 from heldout.questions.worst_cases import (
     HIGH,
-    LABELS,
     LOW,
     REMOVE,
     REST,
     Pair,
     WorstCase,
     class_pairs,
-    grouped_pair,
+    grouped_pairs,
+    label_pairs,
     mapped_pairs,
     table_pair,
     unit_pair,
@@ -48,15 +48,12 @@ __all__ = ["Brier", "Confusion", "LogLoss", "MeanAbsoluteError", "MeanSquaredErr
 
 
 @dataclass(frozen=True)
-class ThresholdCounts(Statistic[Ints]):
+class ThresholdCounts(DisjointCounts):
     """Rows by label and by the interval between public thresholds that their score falls in.
 
     The vector has one entry for each label and interval, negatives first, intervals upwards; a
     score on a threshold belongs to the interval above it. The confusion matrix at any of the
-    thresholds is a sum of entries. With more than one group there is such a vector for each, one
-    after the other, and a row is in that of its own `member`. Rows that are `weighted` count for
-    their weights, in whole steps of the largest one; then come as many entries with the sums of
-    w (1 - w), w a share of the largest, which tell the sums of w^2.
+    thresholds is a sum of entries.
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives, or the steps of the largest weight.
                                                                        [claim: disjoint-counts]
@@ -76,9 +73,6 @@ class ThresholdCounts(Statistic[Ints]):
     """
 
     thresholds: tuple[float, ...]
-    groups: int = 1
-    weighted: bool = False
-    claim = "disjoint-counts"
 
     def __post_init__(self) -> None:
         finite = all(math.isfinite(threshold) for threshold in self.thresholds)
@@ -92,27 +86,9 @@ class ThresholdCounts(Statistic[Ints]):
     def intervals(self) -> int:
         return len(self.thresholds) + 1
 
-    @property
-    def size(self) -> int:
-        """Return how many entries the vector has."""
-        return 2 * self.intervals * self.groups * (1 + self.weighted)
-
-    def body(self) -> str:
-        chosen = f"label, {count_passed('score', self.thresholds)} AS interval_number"
-        rows = f"{counted(self.weighted)}\nFROM evaluated"
-        if self.groups > 1:
-            return f"SELECT member, {chosen}, {rows}\nGROUP BY 1, 2, 3"
-        return f"SELECT {chosen}, {rows}\nGROUP BY 1, 2"
-
-    def read(self, columns: Columns) -> Ints:
-        places = [(columns["label"], 2), (columns["interval_number"], self.intervals)]
-        return tallied(columns, places, groups=self.groups, weighted=self.weighted)
-
-    def of_groups(self, groups: int) -> "ThresholdCounts":
-        return replace(self, groups=groups)
-
-    def sensitivity(self, protection: Protection) -> int:
-        return protection.rows_moved * (STEPS if self.weighted else 1)
+    def places(self) -> dict[str, tuple[str, int]]:
+        number = count_passed("score", self.thresholds)
+        return {"label": ("label", 2), "interval_number": (number, self.intervals)}
 
     @classmethod
     def examples(cls, protection: Protection) -> list[Statistic[Any]]:
@@ -205,11 +181,7 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
                 [(1, HIGH), (1, HIGH), *REST],
             ),
         )
-        grouped = (
-            grouped_pair(pairs[0], "a", "b"),
-            grouped_pair(pairs[2], "b", "b"),
-            grouped_pair(pairs[3], "ab", "bc"),
-        )
+        grouped = grouped_pairs(pairs[0], pairs[2], pairs[3])
         return (
             WorstCase(pairs=pairs, note="all cells jointly", both_doors=True),
             WorstCase(
@@ -220,17 +192,7 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
             ),
             WorstCase(
                 name="labels",
-                pairs=(
-                    table_pair(
-                        "an outcome changes", [*REST, (0, HIGH)], [*REST, (1, HIGH)], **LABELS
-                    ),
-                    unit_pair(
-                        "outcomes of a person's two rows change",
-                        [(0, HIGH), (0, HIGH), *REST],
-                        [(1, HIGH), (1, HIGH), *REST],
-                        **LABELS,
-                    ),
-                ),
+                pairs=label_pairs(HIGH),
                 note="only outcomes are secret: positives have noise, negatives follow",
             ),
             WorstCase(
@@ -384,11 +346,7 @@ class Brier(_OfProbabilities):
     @classmethod
     def worst_cases(cls) -> tuple[WorstCase, ...]:
         pairs = _worst_errors()
-        grouped = (
-            grouped_pair(pairs[0], "a", "b"),
-            grouped_pair(pairs[1], "b", "b"),
-            grouped_pair(pairs[3], "ab", "bc"),
-        )
+        grouped = grouped_pairs(pairs[0], pairs[1], pairs[3])
         return (
             *super().worst_cases(),
             WorstCase(
@@ -400,17 +358,7 @@ class Brier(_OfProbabilities):
             WorstCase(name="of-classes", pairs=class_pairs()),
             WorstCase(
                 name="labels",
-                pairs=(
-                    table_pair(
-                        "an outcome changes", [*REST, (0, 1.0)], [*REST, (1, 1.0)], **LABELS
-                    ),
-                    unit_pair(
-                        "outcomes of a person's two rows change",
-                        [(0, 1.0), (0, 1.0), *REST],
-                        [(1, 1.0), (1, 1.0), *REST],
-                        **LABELS,
-                    ),
-                ),
+                pairs=label_pairs(1.0),
                 note="only outcomes are secret: noise by the scores that there are",
             ),
         )

@@ -15,6 +15,7 @@ from heldout.intervals.ratio import list_sums, mean, share_of
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.discrete_laplace import laplace
 from heldout.kernel.statistic import STEPS, Statistic, as_scores
 from heldout.questions.base import Question, Section, Whole
 from heldout.questions.quote import Guess
@@ -96,6 +97,10 @@ class RankedLists(Statistic[Ints]):
         parts = (squares, steps - squares, STEPS - steps)
         return np.array([int(part.sum()) for part in parts], dtype=np.int64)
 
+    @property
+    def size(self) -> int:
+        return 3
+
     def sensitivity(self, protection: Protection) -> int:
         if not protection.unit:
             raise ArgumentError(
@@ -168,9 +173,7 @@ class _RankedLists(Question[ListsRelease]):
 
     def request(self, about: ScoredRows) -> Request:
         statistic = RankedLists(self.measure, self.k)
-        mechanism = DiscreteLaplace.for_epsilon(
-            self.price, l1_sensitivity=statistic.sensitivity(about.protection), dimension=3
-        )
+        mechanism = laplace(statistic, self.price, about.protection)
         parameters = {"score": about.score, "k": self.k, **about.scale_parameters}
         name = self.title.format(k=self.k)
         return Request(name, statistic, mechanism, parameters, view=lambda rows: rows.with_lists())

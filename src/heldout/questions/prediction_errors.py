@@ -17,7 +17,7 @@ from heldout.intervals.measure import Difference, Interval, Measure
 from heldout.intervals.ratio import Ratio, noisy_sums, share_of
 from heldout.kernel.door import Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.discrete_laplace import laplace
 from heldout.kernel.statistic import BoundedSum, Statistic
 from heldout.questions.base import Number, OneOf, Question, Text
 from heldout.questions.quote import Guess, typical_sums
@@ -285,10 +285,7 @@ class CompareErrors(Question[ErrorDifference]):
 
     @staticmethod
     def _step(sums: ErrorSums, price: Fraction, about: MeasuredRows) -> Step:
-        noise = DiscreteLaplace.for_epsilon(
-            price, l1_sensitivity=sums.sensitivity(about.protection), dimension=sums.size
-        )
-        return Step(sums, noise)
+        return Step(sums, laplace(sums, price, about.protection))
 
     def request(self, about: MeasuredRows) -> Staged:
         steps = self.steps(about)

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
-from heldout.arguments import is_one_of, shown
+from heldout.arguments import is_one_of, no_such
 from heldout.errors import ArgumentError
 from heldout.questions.base import KINDS, Question, Section
 
@@ -45,7 +45,7 @@ def find(kind: object) -> type[Question[Any]]:
     if not is_one_of(kind, KINDS):
         registered()
     if not is_one_of(kind, KINDS):
-        raise ArgumentError(f"question must be one of {', '.join(kinds())}, got {shown(kind)}.")
+        raise ArgumentError(no_such("question", kind, kinds(), most=99))
     return KINDS[str(kind)]
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, Signature
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -15,7 +16,7 @@ from typing import (
 )
 
 from heldout import questions as q
-from heldout.arguments import is_one_of, shown
+from heldout.arguments import FormField, guess, is_one_of, shown
 from heldout.data import Dataset, PrivateTable
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description, MeasuredRows, ScoredRows
@@ -246,26 +247,36 @@ class PrivateSession:
         kind = name.replace("_", "-")
         question = q.find(kind) if not name.startswith("_") and kind in q.kinds() else None
         if question is None:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        needed = [
-            field.name for field in question.form() if field.required and field.name != "epsilon"
-        ]
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.{_meant(name)}")
+        form = question.form()
+        needed = [field.name for field in form if field.required and field.name != "epsilon"]
 
-        def ask(*given: Any, **fields: Any) -> object:
+        def ask(*given: Any, **named: Any) -> object:
             if len(given) > len(needed):
                 raise TypeError(f"{name} takes {len(needed)} values by place, got {len(given)}")
-            return self.ask(question.of_fields(dict(zip(needed, given, strict=False)) | fields))
+            return self.ask(question.of_fields(dict(zip(needed, given, strict=False)) | named))
 
-        ask.__name__, ask.__doc__ = name, f"{question.asks} {question.tells}"
+        fields = "\n".join(f"{field.name}\n    {field.help}" for field in form)
+        ask.__name__, ask.__qualname__ = name, f"{type(self).__name__}.{name}"
+        ask.__doc__ = f"{question.asks}\n\n{question.tells}\n\nParameters\n----------\n{fields}\n"
+        ask.__signature__ = Signature(  # type: ignore[attr-defined]
+            sorted((_parameter(field, needed) for field in form), key=lambda one: one.kind)
+        )
         return ask
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *(kind.replace("-", "_") for kind in q.kinds())]
+        return sorted({*super().__dir__(), *(kind.replace("-", "_") for kind in q.kinds())})
 
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({self._table!r}, budget {self.budget}, {self.remaining} left)"
         )
+
+
+def _parameter(field: FormField, by_place: Sequence[str]) -> Parameter:
+    """Return a field as editors and `help` show it: what may go by place, or by name alone."""
+    kind = Parameter.POSITIONAL_OR_KEYWORD if field.name in by_place else Parameter.KEYWORD_ONLY
+    return Parameter(field.name, kind, default=Parameter.empty if field.required else field.default)
 
 
 class _OfCounts(TypedDict, total=False):
@@ -657,3 +668,24 @@ class Session(PrivateSession):
                 k=k,
             )
         )
+
+
+_READ_OFF = {
+    "roc": "session.curves(epsilon=...).roc",
+    "precision_recall": "session.curves(epsilon=...).precision_recall",
+    "calibration": "session.curves(epsilon=...).calibration",
+    "roc_auc_score": "session.auc(epsilon=...)",
+    "f1_score": "session.confusion(epsilon=...).f1_score",
+}
+
+
+def _meant(name: str) -> str:
+    """Return what to use instead of a name that a session does not have, as a sentence."""
+    from heldout.intervals.readings import CELLS, attribute, registered
+
+    if name in {attribute(reading) for reading in (*CELLS, *registered())}:
+        return f" Use session.confusion(epsilon=...).{name}."
+    if name in _READ_OFF:
+        return f" Use {_READ_OFF[name]}."
+    known = [kind.replace("-", "_") for kind in q.kinds()]
+    return "" if name.startswith("_") else guess(name, [*known, "remaining", "quote", "ask"])

@@ -17,35 +17,32 @@ from heldout.arguments import visible
 from heldout.arrays import Floats, Ints
 from heldout.data import Dataset, PrivateTable
 from heldout.data.description import Description, SurvivalRows
-from heldout.data.sql import Columns, count_passed, double
+from heldout.data.sql import count_passed, double
 from heldout.errors import ArgumentError
+from heldout.intervals.areas import (
+    Belief,
+    Scatter,
+    believe_size,
+    concordance_variance,
+    noisy_area,
+    two_sided_p_value,
+)
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.noise import NoiseSum
 from heldout.intervals.ratio import NoisyCounts, with_public_total
 from heldout.intervals.survival import SurvivalCurve, cell_sums
 from heldout.kernel.door import Drawn, Request
-from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.discrete_laplace import Look
+from heldout.kernel.noise.discrete_laplace import Look, laplace
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.ranking.concordance import PULL_STEPS, Concordance, ConcordanceMechanism
 from heldout.kernel.ranking.ladder import NoiseLaw
-from heldout.kernel.statistic import Statistic, tallied
+from heldout.kernel.statistic import DisjointCounts
 from heldout.pooling.answer import SummedPool, summed
 from heldout.questions.base import Number, Numbers, Question, Text, Whole
 from heldout.questions.groups import Divisible, group_columns, parameters_by_group
 from heldout.questions.quote import Guess
-from heldout.questions.ranking.areas import (
-    Belief,
-    Scatter,
-    believe_size,
-    concordance_variance,
-    noise_interval,
-    noise_reach,
-    population_interval,
-    two_sided_p_value,
-)
 from heldout.questions.worst_cases import (
     FLAG,
     GROUP,
@@ -71,7 +68,7 @@ MOST_TIMES: Final = 500
 
 
 @dataclass(frozen=True)
-class SurvivalCounts(Statistic[Ints]):
+class SurvivalCounts(DisjointCounts):
     """Rows by bin of time and by whether the event came then; the rows beyond the last time.
 
     A time on an edge belongs to the bin that ends there. Cells are the censored and the events of
@@ -95,8 +92,6 @@ class SurvivalCounts(Statistic[Ints]):
     times: tuple[float, ...]
     edges: tuple[float, ...] = ()
     place: int = 0
-    groups: int = 1
-    claim: ClassVar[str] = "disjoint-counts"
     shown_by: ClassVar[str | None] = (
         "tests/questions/test_survival.py"
         "::test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far"
@@ -107,30 +102,12 @@ class SurvivalCounts(Statistic[Ints]):
         """Return how many cells there are of one bin of the value."""
         return 2 * len(self.times) + 1
 
-    @property
-    def size(self) -> int:
-        """Return how many entries the vector has."""
-        return self.cells * (len(self.edges) + 1) * self.groups
-
-    def body(self) -> str:
+    def places(self) -> dict[str, tuple[str, int]]:
         passed = count_passed("time", self.times, sign=">")
         beyond = f"time > {double(self.times[-1])}"
-        cell = f"CASE WHEN {beyond} THEN {self.cells - 1} ELSE 2 * ({passed}) + event END AS cell"
+        cell = f"CASE WHEN {beyond} THEN {self.cells - 1} ELSE 2 * ({passed}) + event END"
         above = count_passed(f"value_{self.place}", self.edges)
-        chosen = [f"{above} AS bin", cell, "count(*) AS n"]
-        if self.groups > 1:
-            return f"SELECT member, {', '.join(chosen)}\nFROM evaluated\nGROUP BY 1, 2, 3"
-        return f"SELECT {', '.join(chosen)}\nFROM evaluated\nGROUP BY 1, 2"
-
-    def read(self, columns: Columns) -> Ints:
-        places = [(columns["bin"], len(self.edges) + 1), (columns["cell"], self.cells)]
-        return tallied(columns, places, groups=self.groups, weighted=False)
-
-    def of_groups(self, groups: int) -> "SurvivalCounts":
-        return replace(self, groups=groups)
-
-    def sensitivity(self, protection: Protection) -> int:
-        return protection.rows_moved
+        return {"bin": (above, len(self.edges) + 1), "cell": (cell, self.cells)}
 
 
 def bin_counts(noisy: Any, mechanism: DiscreteLaplace, rows: int | None) -> NoisyCounts:
@@ -471,13 +448,6 @@ GridOfTimes = Annotated[
 NEEDS_RISK = (1, "no column has predicted risks: declare values={'risk': (0, 1)}")
 
 
-def _laplace(question: Question[Any], statistic: SurvivalCounts, about: Any) -> DiscreteLaplace:
-    sensitivity = statistic.sensitivity(about.protection)
-    return DiscreteLaplace.for_epsilon(
-        question.price, l1_sensitivity=sensitivity, dimension=statistic.size
-    )
-
-
 def typical_cells(times: int, rows: float, hazard: float = 0.7) -> Floats:
     """Return cells where half of the rows have the event by the last time, and a fifth is lost."""
     left = rows * np.exp(-(hazard + 0.2) * np.arange(times + 1) / times)
@@ -510,7 +480,8 @@ class KaplanMeier(Divisible[SurvivalRelease, ByGroup[SurvivalRelease]]):
     def request(self, about: SurvivalRows) -> Request:
         statistic = self.statistic()
         parameters = {"time": about.time, "event": about.event, "grid": list(self.grid)}
-        return Request(self.title, statistic, _laplace(self, statistic, about), parameters)
+        mechanism = laplace(statistic, self.price, about.protection)
+        return Request(self.title, statistic, mechanism, parameters)
 
     def read(self, drawn: Drawn) -> SurvivalRelease:
         return SurvivalRelease(drawn)
@@ -575,7 +546,8 @@ class SurvivalCalibration(Divisible[CalibrationRelease, ByGroup[CalibrationRelea
             "bins": self.bins,
             "steps": self.steps,
         }
-        return Request(self.title, statistic, _laplace(self, statistic, about), parameters)
+        mechanism = laplace(statistic, self.price, about.protection)
+        return Request(self.title, statistic, mechanism, parameters)
 
     def read(self, drawn: Drawn) -> CalibrationRelease:
         return CalibrationRelease(drawn)
@@ -629,7 +601,7 @@ class LogRank(Question[LogRankRelease]):
             "grid": list(self.grid),
             **parameters_by_group(self.between, about),
         }
-        mechanism = _laplace(self, statistic, about)
+        mechanism = laplace(statistic, self.price, about.protection)
         view = group_columns(self.between)
         return Request(self.title, statistic, mechanism, parameters, view=view)
 
@@ -769,23 +741,8 @@ class ConcordanceRelease(Release):
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        draw, known = self._draw, self._known
-
-        def ends(level: float, noise: bool) -> Interval:
-            return (noise_interval if noise else population_interval)(
-                draw, level=level, known=known
-            )
-
-        return {
-            self.name: Measure.read(
-                draw.value,
-                ends,
-                name=self.name,
-                terms=self.terms,
-                share=float,
-                reach=lambda level: noise_reach(draw, level=level, known=known),
-            )
-        }
+        name, known = self.name, self._known
+        return {name: noisy_area(self._draw, name=name, terms=self.terms, known=known, shown=known)}
 
     def surprise(self, name: str, value: float) -> float:
         return two_sided_p_value(self._draw, null=value, known=self._known)

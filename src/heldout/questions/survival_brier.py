@@ -20,6 +20,7 @@ from heldout.intervals.survival import SurvivalCurve
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.discrete_laplace import laplace
 from heldout.kernel.statistic import BoundedSum, Statistic
 from heldout.questions.base import Number, Question, Text, Whole
 from heldout.questions.quote import Guess
@@ -209,7 +210,7 @@ class _Plan:
     @property
     def lost(self) -> Step:
         statistic = SurvivalCounts(times=self.times)
-        return Step(statistic, self._laplace(statistic, LOST_SHARE))
+        return Step(statistic, laplace(statistic, self.epsilon * LOST_SHARE, self.protection))
 
     def curve(self, answers: Answers) -> SurvivalCurve:
         mechanism = self.lost.mechanism
@@ -224,14 +225,8 @@ class _Plan:
         statistic = SurvivalErrors(
             with_rest=self.rows is None, times=self.times, weights=weights, place=self.place
         )
-        return Step(statistic, self._laplace(statistic, 1 - LOST_SHARE))
-
-    def _laplace(self, statistic: Any, share: Fraction) -> DiscreteLaplace:
-        return DiscreteLaplace.for_epsilon(
-            self.epsilon * share,
-            l1_sensitivity=statistic.sensitivity(self.protection),
-            dimension=statistic.size,
-        )
+        noise = laplace(statistic, self.epsilon * (1 - LOST_SHARE), self.protection)
+        return Step(statistic, noise)
 
     def steps(self) -> dict[str, Booked]:
         price = self._errors((1.0,) * (len(self.times) + 1)).mechanism.event()

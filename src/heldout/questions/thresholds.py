@@ -28,7 +28,7 @@ from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import DiscreteLaplace, selection
 from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.ranking.statistic import ScoreTable
-from heldout.kernel.statistic import Sealed, Statistic, tallied
+from heldout.kernel.statistic import OfEachGroup, Sealed, Statistic, tally
 from heldout.questions.base import Text
 from heldout.questions.groups import Divisible
 from heldout.questions.quote import Guess
@@ -191,7 +191,7 @@ class ValueTable(Statistic[Ints]):
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: a row is counted in one cell of one group.
+    Sensitivity: a row is counted in one cell.
     Numerics:    exact integers; a value's cell is found with monotone double operations.
     Refuses:     nothing; bounds are checked when they are declared.
     Reference:   proofs/disjoint-counts.md.
@@ -205,7 +205,6 @@ class ValueTable(Statistic[Ints]):
     ends: tuple[float, float]
     place: int = 0
     cells: int = VALUE_CELLS
-    groups: int = 1
     claim: ClassVar[str] = "disjoint-counts"
     shown_by: ClassVar[str | None] = (
         "tests/questions/test_thresholds.py"
@@ -228,46 +227,16 @@ class ValueTable(Statistic[Ints]):
         value = held_to(f"value_{self.place}", low, high)
         share = f"({value} - {double(low)}) / {double(high - low)} * {double(self.cells)}"
         cell = f"greatest(0, least({self.cells - 1}, CAST(floor({share}) AS INTEGER))) AS cell"
-        if self.groups > 1:
-            return f"SELECT member, {cell}, count(*) AS n\nFROM evaluated\nGROUP BY 1, 2"
         return f"SELECT {cell}, count(*) AS n\nFROM evaluated\nGROUP BY 1"
 
     def read(self, columns: Columns) -> Ints:
-        places = [(columns["cell"], self.cells)]
-        return tallied(columns, places, groups=self.groups, weighted=False)
+        return tally(columns["n"], (columns["cell"], self.cells))[:-1]
 
-    def of_groups(self, groups: int) -> "ValueTables":
-        return ValueTables(replace(self, groups=groups))
+    def of_groups(self, groups: int) -> OfEachGroup[Ints]:
+        return OfEachGroup(self, groups)
 
     def sensitivity(self, protection: Protection) -> int:
         return protection.rows_moved
-
-
-@dataclass(frozen=True)
-class ValueTables(Statistic[list[Ints]]):
-    """The table of a declared value of each group; the list is as long as there are groups.
-
-    Claim:       a row that leaves or arrives changes the table of one group, by 1 in one cell; no
-                 other group's.                                           [claim: each-group]
-    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: of one group's table, as of `ValueTable` for one row more or less.
-    Numerics:    exact integers.
-    Refuses:     nothing.
-    Reference:   proofs/each-group.md.
-    Cost:        one scan, O(groups * cells) memory.
-    """
-
-    table: ValueTable
-    claim: ClassVar[str] = "each-group"
-    shown_by: ClassVar[str | None] = (
-        "tests/questions/test_thresholds.py::test_a_row_moves_one_cell_of_its_own_groups_table"
-    )
-
-    def body(self) -> str:
-        return self.table.body()
-
-    def read(self, columns: Columns) -> list[Any]:
-        return list(self.table.read(columns).reshape(self.table.groups, -1))
 
 
 # --- What people read ----------------------------------------------------------------------------

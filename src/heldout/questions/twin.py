@@ -31,6 +31,7 @@ from heldout.intervals.measure import Measure, Release
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.discrete_laplace import laplace
 from heldout.kernel.noise.selection import PermuteAndFlip
 from heldout.kernel.statistic import Statistic, tally
 from heldout.questions.base import Question, Whole
@@ -206,11 +207,7 @@ class TwinPlan:
         return Tables(self.columns, tuple((at,) for at in range(len(self.columns))))
 
     def _noise(self, share: Fraction, statistic: Tables) -> DiscreteLaplace:
-        return DiscreteLaplace.for_epsilon(
-            self.epsilon * share,
-            l1_sensitivity=statistic.sensitivity(self.protection),
-            dimension=statistic.size,
-        )
+        return laplace(statistic, self.epsilon * share, self.protection)
 
     @cached_property
     def chooser(self) -> PermuteAndFlip:

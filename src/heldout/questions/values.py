@@ -6,17 +6,17 @@ rows by public bins, off which shares and quantiles are read.
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic
 
 import numpy as np
 
-from heldout.arguments import Ends, Share, visible
+from heldout.arguments import Ends, Flag, Share, visible
 from heldout.arrays import Floats, Ints
 from heldout.data import Dataset, PrivateTable
 from heldout.data.description import MeasuredRows
-from heldout.data.sql import Columns, count_passed, double, held_to
+from heldout.data.sql import count_passed, double, held_to
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.measure import Interval, Measure, Release
@@ -31,7 +31,8 @@ from heldout.intervals.ratio import (
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.statistic import STEPS, BoundedSum, Statistic, counted, tallied
+from heldout.kernel.noise.discrete_laplace import laplace
+from heldout.kernel.statistic import STEPS, BoundedSum, DisjointCounts, Statistic
 from heldout.pooling.answer import PooledMean, SummedPool, summed
 from heldout.questions.base import Number, Numbers, R_co, Text, Weighted, Whole, weight_parameters
 from heldout.questions.groups import Divisible, Groups_co
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
 __all__ = ["Histogram", "Mean", "ShareAbove"]
 
 MOST_BINS: Final = 1000
+_WITHIN: Final = 256
+"""Steps in which a bin is searched for the ends of a quantile."""
 
 # --- Sums of a declared value, and counts by its public bins -------------------------------------
 
@@ -126,11 +129,11 @@ class ValueSums(BoundedSum):
 
 
 @dataclass(frozen=True)
-class ValueCounts(Statistic[Ints]):
+class ValueCounts(DisjointCounts):
     """Rows by the bin between public edges that a declared value falls in.
 
     A value on an edge belongs to the bin above it; the first bin has everything below the first
-    edge, the last everything from the last. By group and with weights as in `ThresholdCounts`.
+    edge, the last everything from the last.
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives, or the steps of the largest weight.
                                                                        [claim: disjoint-counts]
@@ -148,35 +151,14 @@ class ValueCounts(Statistic[Ints]):
 
     edges: tuple[float, ...]
     place: int = 0
-    groups: int = 1
-    weighted: bool = False
-    claim: ClassVar[str] = "disjoint-counts"
     shown_by: ClassVar[str | None] = (
         "tests/questions/test_values.py"
         "::test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far"
     )
 
-    @property
-    def size(self) -> int:
-        """Return how many entries the vector has."""
-        return (len(self.edges) + 1) * self.groups * (1 + self.weighted)
-
-    def body(self) -> str:
-        chosen = f"{count_passed(f'value_{self.place}', self.edges)} AS bin"
-        rows = f"{counted(self.weighted)}\nFROM evaluated"
-        if self.groups > 1:
-            return f"SELECT member, {chosen}, {rows}\nGROUP BY 1, 2"
-        return f"SELECT {chosen}, {rows}\nGROUP BY 1"
-
-    def read(self, columns: Columns) -> Ints:
-        places = [(columns["bin"], len(self.edges) + 1)]
-        return tallied(columns, places, groups=self.groups, weighted=self.weighted)
-
-    def of_groups(self, groups: int) -> "ValueCounts":
-        return replace(self, groups=groups)
-
-    def sensitivity(self, protection: Protection) -> int:
-        return protection.rows_moved * (STEPS if self.weighted else 1)
+    def places(self) -> dict[str, tuple[str, int]]:
+        bin_ = count_passed(f"value_{self.place}", self.edges)
+        return {"bin": (bin_, len(self.edges) + 1)}
 
 
 # --- What people read ----------------------------------------------------------------------------
@@ -231,12 +213,16 @@ class BinnedRows:
         below = (np.arange(self.bins) <= inner.index(edge)).astype(float)
         return self._share(below, f"share of {self.name} below {edge:g}")
 
-    def quantile(self, share: float) -> Measure:
+    def quantile(self, share: float, *, smooth: bool = False) -> Measure:
         """Return the value that this share of the rows lies below, as exactly as bins tell it.
 
-        Within a bin rows count as evenly spread; the interval reaches to edges.
+        Within a bin rows count as evenly spread. The interval reaches to edges, since nobody can
+        tell where in a bin the rows lie; `smooth` says that they do not heap up within bins, as
+        measurements do not and whole numbers do. Then it ends between edges, a little wider where
+        neighbouring bins differ.
         """
         share = Share("Try 0.5.")(share, "share")
+        smooth = Flag()(smooth, "smooth")
         low, high = self.edges[0], self.edges[-1]
         inner = self.edges[1:-1]
         below = [self.share_below(edge) for edge in inner]
@@ -246,6 +232,8 @@ class BinnedRows:
                 measure.noise_interval(level) if noise else measure.interval(level)
                 for measure in below
             ]
+            if smooth:
+                return self._crossed(share, ends)
             first = [edge for edge, (_, last) in zip(inner, ends, strict=True) if last < share]
             after = [edge for edge, (start, _) in zip(inner, ends, strict=True) if start > share]
             return (max(first, default=low), min(after, default=high))
@@ -263,6 +251,28 @@ class BinnedRows:
             terms=self.terms,
             share=lambda rank: (rank - low) / (high - low),
         )
+
+    def _crossed(self, share: float, ends: Sequence[Interval]) -> Interval:
+        """Return where the ends of shares below edges, joined within bins, cross a share.
+
+        A share below x that bends within a bin is off its straight line by an eighth of what the
+        density changes over the bin; four times that is allowed, by the noisy counts around.
+        """
+        lows, highs = np.array([(0.0, 0.0), *ends, (1.0, 1.0)]).T
+        counts = np.maximum(self._counts.estimate, 0.0) / max(float(self._counts.estimate.sum()), 1)
+        around = np.abs(np.diff(counts))
+        change = np.maximum(np.append(around, 0.0), np.insert(around, 0, 0.0))
+        part = np.arange(_WITHIN + 1) / _WITHIN
+        bent = 2 * change[:, None] * part * (1 - part)
+        edges = np.array(self.edges)
+        places, least, most = (
+            ends[:-1, None] * (1 - part) + ends[1:, None] * part for ends in (edges, lows, highs)
+        )
+        # Nowhere is the share below x less than below the bin, or more than below its end.
+        least = np.maximum(least - bent, lows[:-1, None])
+        most = np.minimum(most + bent, highs[1:, None])
+        possible = places[(least <= share) & (most >= share)]
+        return float(possible.min()), float(possible.max())
 
     def _share(self, numerator: Any, name: str) -> Measure:
         ratio = Ratio(self._counts, numerator, np.ones(self.bins))
@@ -368,14 +378,6 @@ class OfColumns(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
         """Return what is booked of the columns, their bounds and the weights."""
         return weight_parameters(self.weighted, about)
 
-    def laplace(self, statistic: Any, about: MeasuredRows) -> DiscreteLaplace:
-        """Return the noise for a vector of this statistic."""
-        return DiscreteLaplace.for_epsilon(
-            self.price,
-            l1_sensitivity=statistic.sensitivity(about.protection),
-            dimension=statistic.size,
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class OfColumn(OfColumns[R_co, Groups_co], Generic[R_co, Groups_co]):
@@ -425,7 +427,7 @@ class OfSums(OfColumns[ValueMean, ByGroup[ValueMean]]):
 
     def request(self, about: MeasuredRows) -> Request:
         statistic = self.statistic(about)
-        mechanism = self.laplace(statistic, about)
+        mechanism = laplace(statistic, self.price, about.protection)
         return Request(self.words(), statistic, mechanism, self.parameters(about))
 
     def read(self, drawn: Drawn) -> ValueMean:
@@ -578,7 +580,7 @@ class Histogram(OfColumn[HistogramRelease, ByGroup[HistogramRelease]]):
             weighted=self.weighted,
         )
         parameters = self.parameters(about) | {"edges": list(statistic.edges)}
-        mechanism = self.laplace(statistic, about)
+        mechanism = laplace(statistic, self.price, about.protection)
         return Request(visible(self.column), statistic, mechanism, parameters)
 
     def read(self, drawn: Drawn) -> HistogramRelease:

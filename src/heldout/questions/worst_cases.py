@@ -95,6 +95,8 @@ class WorstCase:
     """Where the rows are: "memory" or "postgres"."""
     formerly: str = ""
     """What the subject was called before subjects went by kinds."""
+    in_rho: bool = False
+    """Whether it is priced in rho, for a budget of rho."""
     both_doors: bool = False
     """Whether the long audit also draws it with the statistic computed once."""
 
@@ -152,6 +154,29 @@ def grouped_pair(pair: Pair, first: str, second: str) -> Pair:
 
     tables = of(pair.first, pair.second, first), of(pair.second, pair.first, second)
     return Pair(f"{pair.name}, by group", *tables, {**pair.options, "groups": {"g": ["a", "b"]}})
+
+
+def grouped_pairs(row: Pair, leaves: Pair, person: Pair) -> tuple[Pair, ...]:
+    """Return a row, one that leaves and a person's two, each going from one group to another."""
+    return (
+        grouped_pair(row, "a", "b"),
+        grouped_pair(leaves, "b", "b"),
+        grouped_pair(person, "ab", "bc"),
+    )
+
+
+def label_pairs(score: float) -> tuple[Pair, ...]:
+    """Return label neighbours: the outcome of a row with this score changes, or of a person's."""
+    before, after = (0, score), (1, score)
+    return (
+        table_pair("an outcome changes", [*REST, before], [*REST, after], **LABELS),
+        unit_pair(
+            "outcomes of a person's two rows change",
+            [before, before, *REST],
+            [after, after, *REST],
+            **LABELS,
+        ),
+    )
 
 
 def crossing(name: str, count: int, others: Rows, *, leaves: bool = False, **options: Any) -> Pair:

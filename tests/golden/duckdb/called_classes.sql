@@ -21,7 +21,7 @@ WITH evaluated AS (
   FROM heldout_rows AS held
 )
 SELECT
-  truth AS truth,
+  truth,
   CASE WHEN score_0 >= top THEN 0 WHEN score_1 >= top THEN 1 END AS called,
   COUNT(*) AS n
 FROM evaluated

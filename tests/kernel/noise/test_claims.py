@@ -19,6 +19,7 @@ from heldout.kernel.curves.heldout import CountsWithArea
 from heldout.kernel.curves.registry import METHODS as CURVES
 from heldout.kernel.curves.registry import method
 from heldout.kernel.curves.thresholds import CrowdedCells, MedianCuts
+from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.disjoint import Disjoint, EachGroup, SummedParts
 from heldout.kernel.noise.mechanism import DeclaredFit, Primitive
@@ -42,7 +43,7 @@ from heldout.kernel.ranking.ladder import (
 )
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
-from heldout.questions.regression.mechanisms import (
+from heldout.kernel.regression import (
     BoundSearch,
     BoundSearchAsPrinted,
     CumulativeCounts,
@@ -64,6 +65,10 @@ CLAIMS: list[tuple[Any, Loss]] = [
     (TiedLaplace(scale=F(8), l1_sensitivity=2, dimension=4, cells=2), Loss.pure(F(1, 4))),
     (method("heldout", epsilon=THIRD, **CURVE | {"protection": LABELS}), Loss.pure(THIRD)),
     (DiscreteLaplace.for_epsilon(THIRD, l1_sensitivity=5, dimension=9), Loss.pure(THIRD)),
+    (
+        DiscreteGaussian.for_rho(THIRD, l2_sensitivity_squared=5, dimension=9),
+        Loss.zcdp(THIRD),
+    ),
     (SummedParts(epsilon=THIRD, parts=9, most=70, entries=2), Loss.pure(THIRD)),
     (WishartDifference.for_epsilon(THIRD, trace=7, size=3), Loss.pure(THIRD)),
     (
@@ -197,6 +202,8 @@ def priced(questions: Iterable[type[q.Question[Any]]], patch: pytest.MonkeyPatch
             about = case.make(case.pairs[0].first, case.pairs[0].options).description
             delta = getattr(asked, "delta", None)
             claimed = Loss.pure(THIRD) if delta is None else Loss.approximate(THIRD, F(delta))
+            if case.in_rho:  # what a budget of rho takes for a pure loss
+                claimed = Loss.zcdp(THIRD**2 / 2)
             assert price(asked.request(about).event()) == claimed, kind.kind
     return met
 

@@ -20,6 +20,7 @@ from tests.source import trees
 
 from heldout.errors import ArgumentError
 from heldout.kernel.noise import DiscreteLaplace, source
+from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
 from heldout.kernel.noise.exact import discrete_laplace
 from heldout.kernel.noise.selection import choose_exactly
 from heldout.kernel.statistic import Sealed
@@ -33,6 +34,7 @@ def everything_drawn() -> list[object]:
     law = DiscreteLaplace(Fraction(7, 2), l1_sensitivity=1, dimension=20)
     return [
         law.sample(Sealed([0] * 20)).tolist(),
+        DiscreteGaussian(Fraction(90), Fraction(1), 20).sample(Sealed([0] * 20)).tolist(),
         discrete_laplace(Fraction(1000)),
         choose_exactly(np.ones(1000), np.zeros(1000, dtype=int), Fraction(1)),
         source.random_bytes(16),

@@ -15,8 +15,8 @@ from heldout.kernel import Neighbours, Protection, price
 from heldout.kernel.loss import Loss
 from heldout.kernel.ranking.concordance import (
     PULL_STEPS,
+    Concordance,
     ConcordanceMechanism,
-    ConcordanceOfGroups,
     Pulls,
     pulls,
 )
@@ -157,7 +157,7 @@ def test_two_rows_of_a_unit_pull_nearly_as_far_as_claimed_and_further_than_one()
 
 
 def test_a_row_changes_its_own_group_alone() -> None:
-    statistic = ConcordanceOfGroups(2)
+    statistic = Concordance().of_groups(2)
     columns = {
         "member": np.array([0, 0, 1, 1, 1]),
         "time": np.array([1.0, 2, 1, 2, 3]),
@@ -200,7 +200,7 @@ def test_a_risk_that_orders_all_events_has_a_concordance_of_one() -> None:
     session = ho.Session(dataset, budget=ho.Budget(epsilon=200))
     release = session.concordance(epsilon=100)
     assert release.value == pytest.approx(1, abs=0.01)
-    assert release.interval()[1] == 1
+    assert release.interval()[1] == pytest.approx(1, abs=0.01)
     assert "concordance" in str(release)
 
 

@@ -13,8 +13,9 @@ from heldout.kernel import price
 from heldout.kernel.events import leaves
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE, discrete_laplace
-from heldout.kernel.ranking.mechanism import RankingMechanism, RankingStatistic
+from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.sensitivity import area, average_precision
+from heldout.kernel.ranking.statistic import RankingStatistic
 from heldout.kernel.statistic import Sealed
 
 PROTECTIONS = [

@@ -273,6 +273,7 @@ REFUSED = [
     ("mean('pay') > 3", "pay ~ sex"),
     ("mean('pay', sex='F') > 3", None),
     ("mean('pay', sex='F') > mean('pay', sex='F')", None),
+    ("mean('pay', age=20, sex='F') > mean('pay', sex='M')", None),
     ("mean('pay', sex='F') > mean('age', sex='M')", None),
     ("mean('pay', sex='X') > mean('pay', sex='M')", None),
     ("mean('pay', sex=7) > mean('pay', sex=0)", None),

@@ -15,14 +15,9 @@ from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Protection, price
 from heldout.kernel.accountant import charge, smaller
 from heldout.kernel.events import Event
-from heldout.kernel.ranking.mechanism import RankingStatistic
-from heldout.kernel.ranking.statistic import RankingAndTable
-from heldout.kernel.ranking.value_or_counts import (
-    FIRST_SHARE,
-    OUTRIGHT,
-    SECOND_SHARE,
-    ValueOrCounts,
-)
+from heldout.kernel.ranking.statistic import RankingAndTable, RankingStatistic
+from heldout.kernel.ranking.tuned import FIRST_SHARE, OUTRIGHT, SECOND_SHARE
+from heldout.kernel.ranking.value_or_counts import ValueOrCounts
 from heldout.kernel.statistic import Sealed
 from heldout.questions.answers import Answered
 

@@ -10,8 +10,7 @@ import pytest
 
 from heldout.errors import ArgumentError
 from heldout.kernel import Loss, Neighbours, Protection, price
-from heldout.kernel.statistic import Sealed
-from heldout.questions.regression.mechanisms import (
+from heldout.kernel.regression import (
     BoundSearch,
     BoundSearchAsPrinted,
     IntervalChoice,
@@ -19,6 +18,7 @@ from heldout.questions.regression.mechanisms import (
     coverage,
     doublings,
 )
+from heldout.kernel.statistic import Sealed
 
 PROTECTIONS = [
     Protection(neighbours=relation, unit=unit, rows_per_unit=rows)

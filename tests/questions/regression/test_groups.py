@@ -12,9 +12,9 @@ from heldout import questions as q
 from heldout.errors import ArgumentError
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.regression import Axis, GridCounts, PowerSums, RowCount
 from heldout.kernel.statistic import Statistic, compute
 from heldout.questions.answers import Answered
-from heldout.questions.regression.mechanisms import Axis, GridCounts, PowerSums, RowCount
 from heldout.regression import RegressionSession, RegressionTable
 
 GENERATOR = np.random.default_rng(6)
@@ -206,7 +206,7 @@ def test_pictures_have_the_same_axes_and_grey_out_what_drowned() -> None:
     errors = asked.metrics(epsilon="1/100", by="sex", bounds=BOUNDS)
     assert all("no information" in each.svg for each in errors.figures())
     page = plots.html(metrics=errors, labels={"sex": "Gender"}, title="For <whom>?")
-    for said in ("For &lt;whom&gt;?", "Gender", "Gap in mean residual", "F less the others"):
+    for said in ("For &lt;whom&gt;?", "Gender", "Gap in mean residual", "F minus the others"):
         assert said in page
     alone = plots.groups["F"].html()
     assert "(noisy)" in alone

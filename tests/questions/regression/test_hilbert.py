@@ -9,8 +9,8 @@ import pytest
 
 from heldout.errors import ArgumentError
 from heldout.kernel import Loss, price
+from heldout.kernel.regression import HilbertDawa, hilbert_order
 from heldout.kernel.statistic import Sealed
-from heldout.questions.regression.mechanisms import HilbertDawa, hilbert_order
 
 
 @pytest.mark.parametrize("side", [1, 2, 4, 8, 64])

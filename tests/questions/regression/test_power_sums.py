@@ -8,8 +8,8 @@ import pytest
 
 from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection
+from heldout.kernel.regression import LADDERS, PowerSums
 from heldout.kernel.statistic import BoundedSum
-from heldout.questions.regression.mechanisms import LADDERS, PowerSums
 from heldout.regression import RegressionTable
 
 REPLACED = Protection(neighbours=Neighbours.REPLACE_ONE)

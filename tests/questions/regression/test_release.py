@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded, DataError
 from heldout.kernel import Protection, price
-from heldout.questions.regression.mechanisms import Axis, GridCounts
+from heldout.kernel.regression import Axis, GridCounts
 from heldout.questions.regression.plot_plan import METHODS, PlotPlan
 from heldout.regression import RegressionSession, RegressionTable, residual_plot
 

@@ -6,12 +6,13 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pyarrow
 import pytest
 
 from heldout.errors import ArgumentError, EmptyTable, MissingColumn
 from heldout.questions.separability.fits import balance
-from heldout.questions.separability.score import separability
+from heldout.questions.separability.score import public_table, separability
 
 
 def sparse(rows=300, columns=20, seed=1, noise=4.0):
@@ -257,3 +258,17 @@ def test_on_alike_tables_the_forest_keeps_to_its_size():
 def test_a_handful_of_rows_has_no_forest():
     found = separability(np.eye(3), np.eye(3) + 1, shuffles=2, random_state=1)
     assert found.ensemble is None
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_an_index_that_pandas_wrote_is_no_feature(tmp_path, kind):
+    rng = np.random.default_rng(3)
+    for name, start in (("truth", 0), ("copy", 10_000)):
+        index = rng.permutation(200) + start
+        frame = pd.DataFrame({"age": rng.integers(20, 60, 200)}, index=index)
+        getattr(frame, f"to_{kind}")(tmp_path / f"{name}.{kind}")
+    pair = (tmp_path / f"truth.{kind}", tmp_path / f"copy.{kind}")
+    found = separability(*pair, shuffles=5, random_state=0)
+    assert found.columns == 1
+    assert found.value < 0.3, "the numbers of the rows would tell every row"
+    assert set(public_table(pair[1], ignore=(), categorical=()).numbers) == {"age"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeVar
 
-from heldout.arguments import shown
+from heldout.arguments import guess, no_such, shown
 from heldout.errors import AccountClosed, BudgetMismatch, LedgerError
 from heldout.kernel.ledger.records import (
     Account,
@@ -69,9 +69,12 @@ class Books:
         alike = self.tables.named(checked_name("account", name))
         rows = [row for row in alike if row.kind == "data"] or alike
         if len(rows) != 1:
-            many = "No account" if not rows else "More than one account"
+            if rows:
+                raise LedgerError(f"More than one account {shown(name)} in this ledger.")
+            known = [row.name for row in self.tables.accounts() if row.kind == "data" and row.name]
             raise LedgerError(
-                f"{many} {shown(name)} in this ledger. Register it: heldout ledger register."
+                f"{no_such('account', name, sorted(known))} Or register it: heldout ledger "
+                "register."
             )
         opening = self.tables.opening(rows[0].id)
         if opening.content.get("name") != name:
@@ -85,9 +88,11 @@ class Books:
         """Return the account of an analyst's share."""
         shares = self.tables.shares(checked_name("analyst", analyst), row.id)
         if not shares:
+            accounts = self.tables.accounts()
+            known = [one.name for one in accounts if one.parent == row.id and one.name]
             raise LedgerError(
-                f"{shown(analyst)} has no share of account {shown(row.name)}. Grant one: heldout "
-                "ledger grant."
+                f"{shown(analyst)} has no share of account {shown(row.name)}."
+                f"{guess(analyst, known)} Grant one: heldout ledger grant."
             )
         opening = self.tables.opening(shares[0].id)
         if opening.analyst != analyst:
@@ -101,11 +106,19 @@ class Books:
     def check_protection(self, account: str, protection: Protection | None) -> None:
         """Refuse a table that is declared in another way than its account was."""
         declared = None if protection is None else protection.as_dict()
-        if declared != self.tables.opening(account).content["protection"]:
+        before = self.tables.opening(account).content["protection"]
+        if declared != before:
+            protected = before or {}
+            named = {
+                "neighbours": "neighbours",
+                "unit": "unit_name",
+                "rows_per_unit": "rows_per_unit",
+            }
+            was = ", ".join(f"{word}={shown(protected.get(key))}" for word, key in named.items())
             raise BudgetMismatch(
                 "neighbours, unit and rows_per_unit must be those that the account was opened "
-                "with, and under 'label' the outcome too. Declare the data set as before: losses "
-                "under two neighbouring relations do not add up."
+                f"with ({was}), and under 'label' the outcome too. Declare the data set as before: "
+                "losses under two neighbouring relations do not add up."
             )
 
     def line(self, account: str) -> Line:

@@ -21,6 +21,7 @@ from heldout.kernel.ledger.journal import Balance, Books, Clock, Journal, Line
 from heldout.kernel.ledger.keys import Individuals, KeyPlace, Overlap, Sample
 from heldout.kernel.ledger.records import (
     Account,
+    AccountRow,
     Entry,
     Receipt,
     State,
@@ -531,17 +532,25 @@ def _charged(state: State, charge: Loss) -> State:
 
 
 def _refuse_overspending(line: Line, charge: Loss) -> None:
-    """Refuse a charge that an account of the line cannot pay."""
-    for row, state in line:
-        if not accountant.fits(state.spent, charge, state.budget):
-            left = accountant.remaining(state.spent, state.budget)
-            whose = "" if row.kind == "rows" else f" of account {shown(row.name)}"
-            refusal = BudgetExceeded(
-                f"The request must cost at most what is left{whose} ({left}), got {charge}. "
-                "Nothing was charged; ask for less."
-            )
-            refusal.cost, refusal.left = str(charge), str(left)
-            raise refusal
+    """Refuse a charge that an account of the line cannot pay; name the one with the least left."""
+    if all(accountant.fits(state.spent, charge, state.budget) for _, state in line):
+        return
+    lefts = [accountant.remaining(state.spent, state.budget) for _, state in line]
+    least = reduce(accountant.smaller, lefts)
+    poorest = [row for (row, _), left in zip(line, lefts, strict=True) if left == least]
+    whose = _whose(poorest[0]) if poorest else ""
+    refusal = BudgetExceeded(
+        f"The request must cost at most what is left{whose} ({least}), got {charge}. "
+        "Nothing was charged; ask for less."
+    )
+    refusal.cost, refusal.left = str(charge), str(least)
+    raise refusal
+
+
+def _whose(row: AccountRow) -> str:
+    """Return whose budget it is, for a message."""
+    what = " in the share of" if row.kind == "analyst" else " of account"
+    return "" if row.kind == "rows" else f"{what} {shown(row.name)}"
 
 
 def _check_row_count(line: Line, rows: int | None) -> None:

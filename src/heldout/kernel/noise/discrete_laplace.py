@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from heldout.arguments import Share
 from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
+from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.noise.source import below, plus_discrete_laplace
 from heldout.kernel.statistic import Sealed
@@ -94,6 +95,21 @@ class DiscreteLaplace(Primitive):
 
     def describe(self) -> dict[str, object]:
         return {"name": "discrete Laplace", "scale": str(self.scale), "entries": self.dimension}
+
+
+class Vector(Protocol):
+    """A statistic whose answer is a vector of so many entries."""
+
+    @property
+    def size(self) -> int: ...
+    def sensitivity(self, protection: Protection) -> int: ...
+
+
+def laplace(statistic: Vector, epsilon: Fraction, protection: Protection) -> DiscreteLaplace:
+    """Return the noise that spends `epsilon` on a vector, by its own sensitivity."""
+    return DiscreteLaplace.for_epsilon(
+        epsilon, l1_sensitivity=statistic.sensitivity(protection), dimension=statistic.size
+    )
 
 
 # --- Noise once for several sites: each adds a share, and the shares add up to discrete Laplace --

@@ -19,16 +19,6 @@ from heldout.kernel.noise.source import Randomness, random_bytes
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = [
-    "LATTICE",
-    "Randomness",
-    "discrete_laplace",
-    "double",
-    "draw_on_lattice",
-    "rational",
-    "working_precision",
-]
-
 LATTICE: Final = Fraction(1, 2**40)
 """The public lattice of released areas and precisions: far finer than any noise in use."""
 

@@ -16,14 +16,9 @@ from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
-from heldout.kernel.noise.exact import (
-    Randomness,
-    discrete_laplace,
-    rational,
-    working_precision,
-)
+from heldout.kernel.noise.exact import discrete_laplace, rational, working_precision
 from heldout.kernel.noise.mechanism import Primitive, unseal
-from heldout.kernel.noise.source import below, random_bytes
+from heldout.kernel.noise.source import Randomness, below, random_bytes
 from heldout.kernel.statistic import Sealed
 
 _LEAST, _MOST = -(2**63), 2**63 - 1  # where OpenDP's integers end

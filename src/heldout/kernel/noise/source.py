@@ -26,7 +26,7 @@ Randomness = Callable[[int], bytes]
 
 
 class Source(Protocol):
-    """Gives uniform bytes, and integer vectors with discrete Laplace noise."""
+    """Gives uniform bytes, and integer vectors with discrete Laplace or Gaussian noise."""
 
     def random_bytes(self, count: int) -> bytes:
         """Return so many independent uniform bytes."""
@@ -34,9 +34,12 @@ class Source(Protocol):
     def plus_discrete_laplace(self, exact: list[int], scale: float) -> list[int]:
         """Add independent noise, P(z) ~ exp(-|z|/scale), and hold every sum to 64 bits."""
 
+    def plus_discrete_gaussian(self, exact: list[int], sigma: float) -> list[int]:
+        """The same with P(z) ~ exp(-z^2 / (2 sigma^2))."""
+
 
 class OperatingSystem:
-    """Production: the kernel's random bytes, and OpenDP's sampler, which reads the same."""
+    """Production: the kernel's random bytes, and OpenDP's samplers, which read the same."""
 
     def random_bytes(self, count: int) -> bytes:
         return os.urandom(count)
@@ -47,10 +50,18 @@ class OperatingSystem:
         noisy: list[int] = make_laplace(*_whole_vectors(), scale=scale)(exact)
         return noisy
 
+    def plus_discrete_gaussian(self, exact: list[int], sigma: float) -> list[int]:
+        from opendp.measurements import make_gaussian
+        from opendp.metrics import l2_distance
+
+        vectors, _ = _whole_vectors()
+        noisy: list[int] = make_gaussian(vectors, l2_distance(T="f64"), scale=sigma)(exact)
+        return noisy
+
 
 @cache
 def _whole_vectors() -> "tuple[Domain, Metric]":
-    """Return OpenDP's vectors of 64-bit integers and their distance: made once."""
+    """Return OpenDP's vectors of 64-bit integers and their L1 distance: made once."""
     from opendp.domains import atom_domain, vector_domain
     from opendp.metrics import l1_distance
     from opendp.mod import enable_features
@@ -98,6 +109,15 @@ def plus_discrete_laplace(exact: list[int], scale: float) -> list[int]:
     2
     """
     return _current().plus_discrete_laplace(exact, scale)
+
+
+def plus_discrete_gaussian(exact: list[int], sigma: float) -> list[int]:
+    """Add noise x to each entry, P(x) ~ exp(-x^2 / (2 sigma^2)); sums are held to 64 bits.
+
+    >>> len(plus_discrete_gaussian([3, 4], 2.0))
+    2
+    """
+    return _current().plus_discrete_gaussian(exact, sigma)
 
 
 class _FromBytes(SystemRandom):

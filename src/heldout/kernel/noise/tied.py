@@ -9,7 +9,7 @@ import numpy as np
 from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, laplace
 from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.statistic import BoundedSum, Sealed
 
@@ -161,9 +161,7 @@ def sum_noise(
     """Return the noise of bounded sums: by their reaches, where they have them."""
     if statistic.by_outcome:
         return OutcomeLaplace(epsilon, statistic.size, statistic.resolution, protection)
-    return DiscreteLaplace.for_epsilon(
-        epsilon, l1_sensitivity=statistic.sensitivity(protection), dimension=statistic.size
-    )
+    return laplace(statistic, epsilon, protection)
 
 
 def drawn_sums(

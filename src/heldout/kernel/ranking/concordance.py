@@ -19,7 +19,8 @@ from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.ladder import PiecewiseLaplace
 from heldout.kernel.ranking.mechanism import choose
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
-from heldout.kernel.statistic import Sealed, Statistic, as_scores
+from heldout.kernel.ranking.tuned import PULL_SHARE, SIZE_SHARE
+from heldout.kernel.statistic import OfEachGroup, Sealed, Statistic, as_scores
 
 # --- The pairs that can be compared, and how each row fares in its own ---------------------------
 
@@ -184,41 +185,8 @@ class Concordance(Statistic[Pulls]):
         event = np.asarray(np.ma.filled(columns["event"], 0))
         return pulls(_times(columns["time"]), event, as_scores(columns["score"]))
 
-    def of_groups(self, groups: int) -> "ConcordanceOfGroups":
-        return ConcordanceOfGroups(groups, self.column)
-
-
-@dataclass(frozen=True)
-class ConcordanceOfGroups(Statistic[list[Pulls]]):
-    """The concordance within each group; the list is as long as there are groups.
-
-    Claim:       a row that leaves or arrives changes the pairs of one group, by that row; no
-                 other group's.                                           [claim: each-group]
-    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: of one group, as of `Concordance` for one row more or less.
-    Numerics:    exact.
-    Refuses:     nothing.
-    Reference:   proofs/each-group.md.
-    Cost:        as `Concordance`, for each group.
-    """
-
-    groups: int
-    column: str = "score"
-    claim: ClassVar[str] = "each-group"
-    shown_by: ClassVar[str] = (
-        "tests/kernel/ranking/test_concordance.py::test_a_row_changes_its_own_group_alone"
-    )
-
-    def body(self) -> str:
-        return f"SELECT member, time, event, {_named(self.column)}\nFROM evaluated"
-
-    def read(self, columns: Columns) -> list[Pulls]:
-        member = np.asarray(np.ma.filled(columns["member"], -1))
-        names = ("time", "event", "score")
-        return [
-            Concordance().read({name: np.ma.asarray(columns[name])[own] for name in names})
-            for own in (member == group for group in range(self.groups))
-        ]
+    def of_groups(self, groups: int) -> OfEachGroup[Pulls]:
+        return OfEachGroup(self, groups)
 
 
 def _named(column: str) -> str:
@@ -260,8 +228,6 @@ class ConcordanceMechanism:
     epsilon 1
     """
 
-    SIZE_SHARE: ClassVar[Fraction] = Fraction(1, 10)
-    PULL_SHARE: ClassVar[Fraction] = Fraction(1, 5)
     epsilon: Fraction
     protection: Protection
     rows: int | None = None
@@ -276,7 +242,7 @@ class ConcordanceMechanism:
     @cached_property
     def law(self) -> PiecewiseLaplace:
         """Return the noise of the value."""
-        share = 1 - self.SIZE_SHARE - self.PULL_SHARE
+        share = 1 - SIZE_SHARE - PULL_SHARE
         law = choose(
             "piecewise-laplace", epsilon=self.epsilon * share, local=self.local, rows=self.rows
         )
@@ -288,7 +254,7 @@ class ConcordanceMechanism:
     def size_look(self) -> DiscreteLaplace:
         """Return the noise of the comparable pairs per row."""
         return DiscreteLaplace.for_epsilon(
-            self.epsilon * self.SIZE_SHARE,
+            self.epsilon * SIZE_SHARE,
             l1_sensitivity=self.protection.rows_per_unit,
             dimension=1,
         )
@@ -296,7 +262,7 @@ class ConcordanceMechanism:
     def pull_look(self, units: int) -> DiscreteLaplace:
         """Return the noise of the pull, once the value was drawn."""
         return DiscreteLaplace.for_epsilon(
-            self.epsilon * self.PULL_SHARE,
+            self.epsilon * PULL_SHARE,
             l1_sensitivity=self.pull_sensitivity(self.centre(units)),
             dimension=1,
         )

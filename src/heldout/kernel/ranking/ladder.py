@@ -13,15 +13,9 @@ import numpy as np
 from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
-from heldout.kernel.noise.exact import (
-    LATTICE,
-    Randomness,
-    double,
-    draw_on_lattice,
-    rational,
-    working_precision,
-)
+from heldout.kernel.noise.exact import LATTICE, double, draw_on_lattice, rational, working_precision
 from heldout.kernel.noise.mechanism import Primitive
+from heldout.kernel.noise.source import Randomness
 from heldout.kernel.ranking.sensitivity import RungSensitivity, SmoothSensitivity
 
 if TYPE_CHECKING:

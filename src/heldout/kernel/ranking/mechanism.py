@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,8 +21,9 @@ from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
-from heldout.kernel.noise.exact import LATTICE, Randomness, discrete_laplace
+from heldout.kernel.noise.exact import LATTICE, discrete_laplace
 from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.noise.source import Randomness
 from heldout.kernel.noise.tied import OutcomeLaplace
 from heldout.kernel.ranking.ladder import (
     Cauchy,
@@ -34,20 +35,8 @@ from heldout.kernel.ranking.ladder import (
 )
 from heldout.kernel.ranking.sensitivity import RungSensitivity
 from heldout.kernel.ranking.statistic import RankDifferences, RankingStatistic, ranking_metric
+from heldout.kernel.ranking.tuned import FIRST_SHARE, SHARES, UNKNOWN_ROWS
 from heldout.kernel.statistic import Sealed
-
-__all__ = [
-    "METHODS",
-    "RankSumDraw",
-    "RankSums",
-    "RankingDraw",
-    "RankingMechanism",
-    "RankingStatistic",
-    "choose",
-    "choose_polynomial_tail",
-    "guessed_rung",
-    "sensitivity_for",
-]
 
 # --- Public parameters from public facts: never from the data ------------------------------------
 
@@ -59,7 +48,6 @@ METHODS = (
     "boyd-2015-cauchy",
     "boyd-2015-laplace",
 )
-_UNKNOWN_ROWS = 2**16  # what a plan assumes if the row count is not public and nobody guesses
 
 
 def sensitivity_for(
@@ -80,7 +68,7 @@ def guessed_rung(
     quarter of the rows: wrong by a factor of two at most for shares between 1/8 and 1/2. A wrong
     guess costs accuracy and never privacy.
     """
-    size = smaller_class if smaller_class is not None else (rows or _UNKNOWN_ROWS) // 4
+    size = smaller_class if smaller_class is not None else (rows or UNKNOWN_ROWS) // 4
     return max(2, size // local.protection.rows_per_unit)
 
 
@@ -109,7 +97,7 @@ def choose(
         )
     if method == "piecewise-laplace":
         known = (
-            max(rows or _UNKNOWN_ROWS, 4 * (smaller_class or 0)) // local.protection.rows_per_unit
+            max(rows or UNKNOWN_ROWS, 4 * (smaller_class or 0)) // local.protection.rows_per_unit
         )
         return PiecewiseLaplace(epsilon=epsilon, local=local, top=_power_of_two(known))
     if method == "polynomial-tail":
@@ -177,10 +165,6 @@ def _mean_below(nu: Floats, cap: Floats) -> Floats:
 
 def _power_of_two(number: int) -> int:
     return int(2 ** max(8, math.ceil(math.log2(max(number, 2)))))
-
-
-_FIRST_SHARE: Final = Fraction(1, 50)
-_SHARES: Final = tuple(Fraction(percent, 100) for percent in (2, 3, 4, 5, 7, 9, 11, 14, 17, 21, 25))
 
 
 @dataclass(frozen=True)
@@ -288,7 +272,7 @@ class RankingMechanism:
         if self.method.startswith("boyd-2015"):
             return Fraction(0)  # exactly as published
         if self.two_looks:
-            return _FIRST_SHARE
+            return FIRST_SHARE
         guess = guessed_rung(self.local, rows=self.rows, smaller_class=self.smaller_class)
         return self.deserved(guess * self.local.protection.rows_per_unit)
 
@@ -321,7 +305,7 @@ class RankingMechanism:
     def deserved(self, size: int) -> Fraction:
         """Return the share of epsilon that a look at a class of this size deserves."""
         wanted = ranking_metric(self.metric).scales * self._moved / (max(size, 1) * self.epsilon)
-        return next((share for share in _SHARES if share >= wanted), _SHARES[-1])
+        return next((share for share in SHARES if share >= wanted), SHARES[-1])
 
     @property
     def _moved(self) -> int:

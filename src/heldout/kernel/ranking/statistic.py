@@ -27,7 +27,8 @@ from heldout.kernel.ranking.sensitivity import (
     difference,
     tied_of_table,
 )
-from heldout.kernel.statistic import Statistic, as_scores, tally
+from heldout.kernel.ranking.tuned import BESIDE, LEAST_VISIBLE, LEAST_VISIBLE_COMPARED, SCALES
+from heldout.kernel.statistic import OfEachGroup, Statistic, as_scores, tally
 
 # --- The ranking metrics there are: what each is worth, and how far one person can move it -------
 
@@ -47,13 +48,11 @@ class RankingMetric:
     published_bound: type[RungSensitivity]
     """The bound of the papers, for their methods exactly as published."""
     scales: int
-    """How many noise scales of the second look the class should measure: intervals are then within
-    a few percent of those with the true count. For areas more, as the smaller of two is used."""
+    """How many noise scales of the second look the class should measure."""
     shares: tuple[Fraction, Fraction]
     """Of epsilon, for each score table and for the moments of influence beside the value."""
     least_visible: int
-    """Rows times epsilon, halved with each row more that neighbours differ in: below it the moments
-    drown in noise, and what they cost is better spent on the value."""
+    """Rows times epsilon from which on something is bought beside the value."""
     compares: bool = False
     """Whether it is the `difference` of two models on the same rows."""
 
@@ -69,9 +68,9 @@ METRICS: Final = {
             of_table=area_of_table,
             bound=AreaSensitivity,
             published_bound=AreaSensitivity,
-            scales=11,
-            shares=(Fraction(1, 20), Fraction(1, 8)),
-            least_visible=5_000,
+            scales=SCALES["auc"],
+            shares=BESIDE["auc"],
+            least_visible=LEAST_VISIBLE,
         ),
         RankingMetric(
             name="average-precision",
@@ -81,11 +80,9 @@ METRICS: Final = {
             of_table=average_precision_of_table,
             bound=PrecisionSensitivity,
             published_bound=PublishedPrecisionSensitivity,
-            scales=9,
-            # A few rows at the top pull so hard at it that moments with noise for them say
-            # nothing: its tables say more alone.
-            shares=(Fraction(1, 10), Fraction(0)),
-            least_visible=5_000,
+            scales=SCALES["average-precision"],
+            shares=BESIDE["average-precision"],
+            least_visible=LEAST_VISIBLE,
         ),
     )
 }
@@ -94,8 +91,8 @@ METRICS["auc-difference"] = replace(
     name="auc-difference",
     words="difference",
     claim="auc-difference",
-    shares=(Fraction(1, 20), Fraction(1, 10)),
-    least_visible=500,
+    shares=BESIDE["auc-difference"],
+    least_visible=LEAST_VISIBLE_COMPARED,
     compares=True,
 )
 METRICS["average-precision-difference"] = replace(
@@ -103,8 +100,8 @@ METRICS["average-precision-difference"] = replace(
     name="average-precision-difference",
     words="difference",
     claim="ap-difference",
-    shares=(Fraction(0), Fraction(0)),
-    least_visible=500,
+    shares=BESIDE["average-precision-difference"],
+    least_visible=LEAST_VISIBLE_COMPARED,
     compares=True,
 )
 # The papers' rule of ties. All else, the noise too, is that of average precision.
@@ -202,8 +199,8 @@ class ScoreTable(Statistic[Ints]):
         counts: Ints = np.bincount(points + positive * self.points, minlength=2 * self.points)
         return counts.astype(np.int64)
 
-    def of_groups(self, groups: int) -> "ScoreTables":
-        return ScoreTables(self, groups)
+    def of_groups(self, groups: int) -> OfEachGroup[Ints]:
+        return OfEachGroup(self, groups)
 
     def sensitivity(self, protection: Protection) -> int:
         return protection.rows_moved
@@ -211,38 +208,6 @@ class ScoreTable(Statistic[Ints]):
     @classmethod
     def examples(cls, protection: Protection) -> list[Statistic[Any]]:
         return [cls(score_range=(0, 1), cells=2), cls(score_range=(0, 1), cells=2**16)]
-
-
-@dataclass(frozen=True)
-class ScoreTables(Statistic[list[Ints]]):
-    """The score table of each group of rows; the list is as long as there are groups.
-
-    Claim:       a row that leaves or arrives changes the table of one group, by 1 in one entry; no
-                 other group's.                                           [claim: each-group]
-    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: of one group's table, as of `ScoreTable` for one row more or less.
-    Numerics:    exact integers.
-    Refuses:     what `ScoreTable` refuses.
-    Reference:   proofs/each-group.md.
-    Cost:        one scan, O(groups * cells) memory.
-    """
-
-    table: ScoreTable
-    groups: int
-    claim: ClassVar[str] = "each-group"
-    shown_by: ClassVar[str] = (
-        "tests/conformance/test_groups.py::test_a_row_moves_one_entry_of_its_own_groups_table"
-    )
-
-    def body(self) -> str:
-        own = self.table.body().replace("SELECT label", "SELECT member, label", 1)
-        return own.replace("GROUP BY 1, 2", "GROUP BY 1, 2, 3")
-
-    def read(self, columns: Columns) -> list[Any]:
-        point = np.clip(columns["point"], 0, self.table.cells)
-        places = (columns["member"], self.groups), (columns["label"], 2)
-        counts = tally(columns["n"], *places, (point, self.table.points))[:-1]
-        return list(counts.reshape(self.groups, -1))
 
 
 # --- The rows' ranking by score, read in one pass: a metric's exact value and the class counts ---
@@ -298,8 +263,8 @@ class RankedRows(_Ranked):
     Cost:        one scan, one sort a class, O(rows) memory.
     """
 
-    def of_groups(self, groups: int) -> "RankedGroups":
-        return RankedGroups(self.metric, groups)
+    def of_groups(self, groups: int) -> OfEachGroup[RankingStatistic]:
+        return OfEachGroup(self, groups)
 
     def body(self) -> str:
         rival = ", rival" if self.kind.compares else ""
@@ -364,46 +329,6 @@ def _double_ranks(scores: Floats) -> Ints:
     _, place, rows = np.unique(scores, return_inverse=True, return_counts=True)
     ranks: Ints = (2 * np.cumsum(rows) - rows - scores.size)[place]
     return ranks.astype(np.int64)
-
-
-@dataclass(frozen=True)
-class RankedGroups(Statistic[list[RankingStatistic]]):
-    """A ranking metric of the exact scores, in each group; the list is as long as there are groups.
-
-    Claim:       a row that leaves or arrives changes the ranking of one group, by that row; no
-                 other group's.                                           [claim: each-group]
-    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: of one group by rung, as of `RankedRows` for one row more or less.
-    Numerics:    exact.
-    Refuses:     a metric it does not know.
-    Reference:   proofs/each-group.md.
-    Cost:        one scan, one sort a class and group, O(rows) memory.
-    """
-
-    metric: str
-    groups: int
-    claim: ClassVar[str] = "each-group"
-    shown_by: ClassVar[str] = (
-        "tests/conformance/test_groups.py::test_a_row_moves_its_own_group_alone_and_by_a_row"
-    )
-
-    @property
-    def whole(self) -> RankedRows:
-        """Return what is read of each group."""
-        return RankedRows(self.metric)
-
-    def body(self) -> str:
-        return "SELECT member, label, score\nFROM evaluated"
-
-    def read(self, columns: Columns) -> list[RankingStatistic]:
-        member = np.asarray(np.ma.filled(columns["member"], -1))
-        rows = [member == group for group in range(self.groups)]
-        return [
-            self.whole.read(
-                {name: np.ma.asarray(columns[name])[mine] for name in ("label", "score")}
-            )
-            for mine in rows
-        ]
 
 
 @dataclass(frozen=True)
@@ -481,9 +406,9 @@ class RankedWithTable(Statistic[RankingAndTable]):
         "::test_a_ranking_with_its_table_is_the_ranking_and_the_table"
     )
 
-    def of_groups(self, groups: int) -> "GroupsWithTables":
+    def of_groups(self, groups: int) -> OfEachGroup[RankingAndTable]:
         assert isinstance(self.ranked, RankedRows), "by= ranks exact scores"
-        return GroupsWithTables(self, groups)
+        return OfEachGroup(self, groups)
 
     def body(self) -> str:
         return self.ranked.body()
@@ -494,41 +419,6 @@ class RankedWithTable(Statistic[RankingAndTable]):
         else:
             counts = self.table.count(columns["label"], columns["score"])
         return RankingAndTable(self.ranked.read(columns), counts)
-
-
-@dataclass(frozen=True)
-class GroupsWithTables(Statistic[list[RankingAndTable]]):
-    """The same in each group; the list is as long as there are groups.
-
-    Claim:       a row that leaves or arrives changes the ranking and the table of one group, by
-                 that row; no other group's.                              [claim: each-group]
-    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: of one group, as of `RankedWithTable` for one row more or less.
-    Numerics:    exact.
-    Refuses:     what `RankedWithTable` refuses.
-    Reference:   proofs/each-group.md.
-    Cost:        one scan, one sort a class and group, O(rows + groups * cells) memory.
-    """
-
-    one: RankedWithTable
-    groups: int
-    claim: ClassVar[str] = "each-group"
-    shown_by: ClassVar[str] = (
-        "tests/conformance/test_groups.py"
-        "::test_a_ranking_with_its_table_is_the_ranking_and_the_table"
-    )
-
-    def body(self) -> str:
-        return "SELECT member, label, score\nFROM evaluated"
-
-    def read(self, columns: Columns) -> list[RankingAndTable]:
-        member = np.asarray(np.ma.filled(columns["member"], -1))
-        return [
-            self.one.read(
-                {name: np.ma.asarray(columns[name])[member == group] for name in ("label", "score")}
-            )
-            for group in range(self.groups)
-        ]
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,9 @@ bins. Where the crossing lies depends on the class, which is private: noisy clas
 which side of it the rows stand.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -24,25 +22,9 @@ from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, Look
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.ranking.statistic import RankingAndTable
+from heldout.kernel.ranking.tuned import CLEAR, FEW, FIRST_SHARE, OUTRIGHT, SECOND_SHARE
 from heldout.kernel.statistic import Sealed
 
-__all__ = ["ValueOrCounts", "ValueOrTable"]
-
-FIRST_SHARE: Final = Fraction(1, 50)
-SECOND_SHARE: Final = Fraction(2, 25)
-CLEAR: Final = 3
-"""Noise scales of the first look: a class that is larger than the crossing by so many needs no
-second look."""
-FEW: Final[Mapping[str, int]] = MappingProxyType({"auc": 22, "average-precision": 60})
-"""The crossing: rows of the smaller class (for average precision: positives) times epsilon, under
-replace-one; twice as many under add-remove, where counts have half the noise. Chosen 2026-11-18 on
-five made-up sets, adult, CPS and ACS at 5 to 160 rows times epsilon; measured on others by
-benchmarks/beside.py."""
-OUTRIGHT: Final[Mapping[str, int]] = MappingProxyType({"auc": 220, "average-precision": 600})
-"""Rows times epsilon, under replace-one, below which looks cost more than they tell: with a public
-row count counts are drawn outright. About where both quote the same interval (so that it never
-widens there), a quarter of the rows positive; errors cross there for AUC and near 800 for average
-precision. Chosen 2026-11-18 on the same sets at 100 to 1,000."""
 MOST_ROWS: Final = 10**15
 
 

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.arrays import Floats, Ints
+from heldout.intervals.areas import area_variance
 from heldout.intervals.noise import normal_quantile
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.intervals.readings import Curve, cumulative_counts, rates
 from heldout.kernel.noise.tables.counts import NoisyTable
 from heldout.questions.curves.tuned import EDGE, MARGIN, TAIL
-from heldout.questions.ranking.areas import area_variance
 
 if TYPE_CHECKING:
     from heldout.questions.curves.posterior import Posterior

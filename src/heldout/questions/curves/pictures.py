@@ -16,25 +16,24 @@ TITLES = {
     "calibration": "Reliability diagram",
 }
 _BAND = (
-    " The shaded band is for the whole curve of the population with {percent} confidence, privacy "
-    "noise and chance of the sample both."
+    " The shaded band contains the whole curve of the population with {percent} confidence, "
+    "allowing for sampling error and privacy noise."
 )
 _FITTED = (
-    " It holds the curves of the rows that the released counts leave possible. Scores that many "
-    "rows share were looked for and counted; between them it assumes that the share of positives "
-    "changes smoothly with the score. A curve with a sharp corner elsewhere may leave it."
+    " It assumes that the share of positives changes smoothly with the score, except at scores "
+    "that many rows share. A curve with a sharp corner elsewhere may leave it."
 )
 _EDGES = (
-    " It goes by the counts at the edges of the released table alone, and assumes nothing of the "
-    "curve between them but that it rises."
+    " It uses only the counts at the edges of the released table, and assumes only that the curve "
+    "rises between them."
 )
 _CAPTIONS = {
     "roc": "True against false positive rate as the threshold falls; the dashed line is chance.",
     "precision-recall": "Precision against recall. No model can reach the grey region at this "
     "prevalence; the dashed line is chance.",
     "calibration": "Observed share of positives against mean score in bins of the scores; bars are "
-    "the {percent} interval of each bin. On the dashed line a score is the probability that it "
-    "says.",
+    "the {percent} interval of each bin. On the dashed line scores are right "
+    "as probabilities.",
 }
 Drawable = RocCurve | PrecisionRecallCurve | CalibrationCurve
 

@@ -209,6 +209,16 @@ class _Reading:
     _posterior: Posterior | None = field(repr=False, default=None)
     _printed: Readings | None = field(repr=False, default=None)
 
+    def __repr__(self) -> str:
+        columns = {column.name: getattr(self, column.name) for column in fields(self)}
+        shown = {name: value for name, value in columns.items() if not name.startswith("_")}
+        arrays = {name: len(value) for name, value in shown.items() if np.ndim(value) == 1}
+        names = ", ".join(arrays)
+        return (
+            f"{type(self).__name__} of {max(arrays.values())} points: {names}; also band(), plot() "
+            "and to_frame()"
+        )
+
     @property
     def is_fitted(self) -> bool:
         """Return True if the band goes by draws of rows, which assume how they lie between edges.
@@ -270,7 +280,7 @@ class _Reading:
         return svg(cast(Any, self), level=level)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RocCurve(_Reading):
     """Rates that rise from (0, 0) to (1, 1) while the threshold falls.
 
@@ -314,7 +324,7 @@ class RocCurve(_Reading):
         }
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PrecisionRecallCurve(_Reading):
     """Precision against recall, from (0, 1), where nothing is called positive."""
 
@@ -358,7 +368,7 @@ class PrecisionRecallCurve(_Reading):
         }
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CalibrationCurve(_Reading):
     """The share of positives in each bin of the scores, lowest first, against the mean score.
 

@@ -36,6 +36,7 @@ from heldout.questions.curves.decisions import (
     FromDraws,
     Named,
     ReadDecisions,
+    ends_of,
 )
 from heldout.questions.curves.known_rows import KnownRows
 from heldout.questions.curves.pictures import TITLES
@@ -578,13 +579,7 @@ class CurvesRelease(ReadDecisions, Release):
         content = {**super().as_dict(level), "curves": self.curves_as_dict(level)}
         if self._posterior is None:
             return content
-        bare = {
-            name: {
-                "interval": list(measure.interval(level)),
-                "noise_interval": list(measure.noise_interval(level)),
-            }
-            for name, measure in self.nothing_assumed.measures.items()
-        }
+        bare = ends_of(self.nothing_assumed.measures, level)
         ties = {"heaps": list(self.heaps), "says": self.ties}
         return {**content, "ties": ties, "nothing_assumed": bare}
 
@@ -628,7 +623,7 @@ class CurvesByGroup(ByGroup[CurvesRelease]):
     def figures(self, level: float = 0.95) -> list[Figure]:
         """The areas with their intervals, and the ROC curves of the groups that can be read."""
         drawn = super().figures(level)
-        shown = [name for name in self.groups if name not in self.drowned][: len(PALETTE)]
+        shown = [name for name in self.groups if name not in self.not_informative][: len(PALETTE)]
         if not shown:
             return drawn
         lines = []

@@ -19,8 +19,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heldout.arguments import (
-    Ends,
-    Number,
     Whole,
     as_array,
     as_number,
@@ -30,7 +28,15 @@ from heldout.arguments import (
     shown,
 )
 from heldout.arrays import Floats, Ints
-from heldout.data.feature_matrix import FeatureMatrix, ScoredFeatures, check_places
+from heldout.data.feature_matrix import (
+    NUMBER_BINS,
+    Bound,
+    FeatureMatrix,
+    ScoredFeatures,
+    bin_edges,
+    bin_places,
+    check_places,
+)
 from heldout.errors import ArgumentError, DataError, NotPrivate, UnknownLabel, WrongType
 from heldout.kernel import Budget, Ledger, exact
 from heldout.kernel.door import release as release_request
@@ -81,10 +87,6 @@ MOST_ROWS = 2**24  # so that sums of rounding errors have a public bound
 
 
 # Columns as 0/1 features, by public bounds: nothing is learnt from the rows.
-Bound = tuple[float, ...] | int
-"""Two ends, the edges of bins from the least to the largest, or a number of kinds 0, 1, 2, ..."""
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class Bins(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Say of each column in which of some public bins a value lies.
@@ -112,7 +114,7 @@ class Bins(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def edges(self) -> list[Floats]:
         """Return the edges of each column's bins."""
         bins = Whole(2, 1000)(self.bins, "bins")
-        return [_edges(bound, bins) for bound in self.bounds]
+        return [bin_edges(bound, bins) for bound in self.bounds]
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -133,7 +135,7 @@ class Bins(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ArgumentError("X must have a number in every cell. Fill in what is missing.")
         starts = np.cumsum([0, *self.columns])
         places = [
-            _places(column, own) + start
+            bin_places(column, own) + start
             for column, own, start in zip(numbers.T, edges, starts, strict=False)
         ]
         columns = np.column_stack(places).ravel()
@@ -154,30 +156,6 @@ class Bins(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             else:
                 called += [f"{name} {kind}" for kind in range(len(edges) - 1)]
         return np.array(called, dtype=object)
-
-
-def _edges(bound: Any, bins: int) -> Floats:
-    kinds = as_whole(bound)
-    if kinds is not None:
-        return np.asarray(np.arange(Whole(2, 1000)(kinds, "bounds") + 1) - 0.5, dtype=float)
-    if not isinstance(bound, list | tuple | np.ndarray):
-        raise ArgumentError(
-            f"bounds must be two ends, edges of bins or a number of kinds, got {shown(bound)}."
-        )
-    if len(bound) <= 2:
-        low, high = Ends()(bound, "bounds")
-        return np.asarray(np.linspace(low, high, bins + 1), dtype=float)
-    edges = np.array([Number()(edge, "bounds") for edge in bound])
-    if len(edges) > 1001 or (np.diff(edges) <= 0).any():
-        raise ArgumentError("Edges of bins must increase, and there may be at most 1,001.")
-    return edges
-
-
-def _places(column: Floats, edges: Floats) -> Ints:
-    """Return the bin of each value: an edge belongs to the bin above it."""
-    within = np.searchsorted(edges, column, side="right") - 1
-    places: Ints = np.clip(within, 0, len(edges) - 2).astype(np.int64)
-    return places
 
 
 # How messages of scikit-learn begin that quote no cell, and how far each may be shown.
@@ -218,8 +196,6 @@ NUMERIC = (
     "to PrivateLogisticRegression, make 0/1 features of them with heldout.features.Bins(bounds=...)"
     ", or pass binarize=, a public cut for all of them."
 )
-NUMBER_BINS = 32
-"""Bins of a number between two ends. A slope and a bend cost the same for any number of them."""
 
 
 def _are_counts(X: Any) -> bool:
@@ -855,7 +831,7 @@ def select(
 
     `k` asks for so many features at most, `threshold` for those whose score is at least that; with
     neither, a threshold that few scores of nothing but noise exceed. A row that sets more than
-    `features_per_row` features (10 unless told) keeps so many of them. `method` and `score` are in
+    `features_per_row` features (10 by default) keeps so many of them. `method` and `score` are in
     docs/features.md; three published methods that are not private run with `not_private=True`.
 
     Without a ledger nobody keeps count across calls; `account` names the one in it that pays.

@@ -51,24 +51,6 @@ from heldout.questions.features.tuned import (
     TYPICAL,
 )
 
-__all__ = [
-    "BAYES_CUTS",
-    "LOGISTIC_CUTS",
-    "STEP",
-    "Cuts",
-    "LogisticLoss",
-    "LogisticPlan",
-    "NaiveBayesPlan",
-    "RowScores",
-    "Stages",
-    "TrainingPlan",
-    "TrainingRows",
-    "log_odds",
-    "logistic",
-    "size_units",
-]
-
-
 # Split one budget over selection and training, and choose how many features to take.
 #
 # Every rule here is of public facts: the number of rows (or a public guess of it), of features,

@@ -78,6 +78,7 @@ class ModelRelease(Release):
     ) -> None:
         super().__init__(drawn)
         self._intercept = intercept
+        self._bins = getattr(drawn.about, "bins", ())
         self.weights = np.asarray(weights, dtype=float)
         """One log-odds weight a feature; 0 where nothing was seen."""
         self.selected = np.asarray(selected)
@@ -112,11 +113,16 @@ class ModelRelease(Release):
                 "sizes, is a linear model. Train with classifier='logistic' on fewer columns."
             )
         apart = (math.log(2) - math.log1p(math.exp(-2 * MARGIN))) / MARGIN
+        weights: list[float] = (apart * self.weights).tolist()
+        coefficients: dict[str, Any] = dict(zip(self._names, weights, strict=True))
+        if self._bins:
+            coefficients = {}
+            for name, edges in self._bins:
+                own = [weights.pop(0) for _ in edges[1:] or (0,)]
+                steps = {"edges": list(edges[1:-1]), "weights": own}
+                coefficients[name] = steps if edges else own[0]
         return {
-            "coefficients": {
-                name: apart * float(weight)
-                for name, weight in zip(self._names, self.weights, strict=True)
-            },
+            "coefficients": coefficients,
             "intercept": apart * self._intercept,
             "link": "logit",
         }

@@ -18,30 +18,6 @@ from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.statistic import S_co, Statistic
 
-__all__ = [
-    "MOST_ROWS",
-    "SCORES",
-    "SIZES",
-    "UNIT",
-    "WHOLE_ROWS",
-    "Counted",
-    "FeatureCounts",
-    "FeatureScores",
-    "FeatureStatistic",
-    "JointCounts",
-    "RegressionScores",
-    "RightCalls",
-    "RowScores",
-    "Score",
-    "SparseRows",
-    "SummedScores",
-    "place_of",
-    "row_units",
-    "score_named",
-    "seen_through",
-    "size_cells",
-]
-
 WHOLE_ROWS = "SELECT * FROM evaluated"
 """The body of every statistic of a feature matrix.
 

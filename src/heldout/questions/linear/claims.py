@@ -158,6 +158,8 @@ class _Reader:
         while True:
             given = self._take("number", "text", "name")
             if given.kind == "name":
+                if group is not None:  # a mean is of one group
+                    raise self._refusal()
                 self._sign("=")
                 value = self._take("number", "text")
                 group = (given.text, _value(value))

@@ -27,18 +27,8 @@ from heldout.kernel.noise.disjoint import SummedParts
 from heldout.questions.linear.claims import Meaning
 from heldout.questions.linear.fit import FitPlan
 from heldout.questions.linear.moments import SCORE_STEPS, ModelParts, RowsOfModel
+from heldout.questions.linear.tuned import COUNT_SHARE, EXTRA, ROOTS, ROWS_PER_COLUMN
 
-# Tuned constants, all since 2026-11-18; benchmarks/conclusions.py measures what they give.
-COUNT_SHARE: Final = Fraction(1, 20)
-"""Of epsilon, for the number of rows where it is not public."""
-ROWS_PER_COLUMN: Final = 10
-"""Rows of a part for each column of the model, at least."""
-ROOTS: Final = 4
-"""Square roots of the number of rows that a part has. The t statistic of a part of m rows leans by
-about skewness/(2 sqrt m), and a sum over n/m parts by sqrt(n)/m times that: parts must grow. With
-ten rows for each column, as is usual, 95% of false claims about real pay held at 20,000 rows."""
-EXTRA: Final = 0.2
-"""Variance of the summed t statistics beyond that of normal ones: for unequal spread."""
 LEVEL: Final = 0.95
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot tell"
 _NORMAL: Final = NormalDist()

@@ -61,7 +61,7 @@ def parse_term(text: str) -> Term:
             return Term((name, second[1] or second[2]))
     raise ArgumentError(
         f"A term must be a column, a square such as age^2 or a product such as age:sex, got "
-        f"{shown(text)}. Write a name with spaces in backquotes."
+        f"{shown(text)}. Separate terms by spaces, and write a name with spaces in backquotes."
     )
 
 

@@ -17,24 +17,22 @@ from heldout.intervals.noise import falls_to
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
 from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.statistic import STEPS
 from heldout.questions.linear.design import RESOLUTION, Design
 from heldout.questions.linear.moments import Influences, Moments
+from heldout.questions.linear.tuned import (
+    FACTOR_NOISE,
+    FEWEST_TIMES,
+    IDENTIFIED,
+    LEAST_FACTOR,
+    MOST_FACTOR,
+    MOST_TIMES,
+    SPREAD_SHARE,
+)
 
-SPREAD_SHARE: Final = Fraction(1, 10)
-"""Of epsilon, for how far rows move the fit: the sampling error without the assumption that the
-residuals spread alike everywhere. Chosen 2026-11-18 with the four constants below on three sets
-(adult, March CPS, one that was made up), 3 to 8 terms; see benchmarks/conclusions.py."""
-IDENTIFIED: Final = 1.5
-"""Norms of the noise that the smallest eigenvalue must reach for intervals to have an end."""
-LEAST_FACTOR, MOST_FACTOR = 0.9, 4.0
-"""Between which the sampling variance is held, in parts of the one that assumes equal spread."""
-FACTOR_NOISE: Final = 0.12
-"""The deviation of noise in that factor which is aimed at."""
-FEWEST_TIMES, MOST_TIMES = 10.0, 300.0
-"""Times the mean at which a row's squared influence may be held."""
-
+PURE, GAUSSIAN = "pure", "gaussian"
 
 # --- The law of the noise in a fit ---------------------------------------------------------------
 
@@ -43,8 +41,9 @@ FEWEST_TIMES, MOST_TIMES = 10.0, 300.0
 class BilinearNoise:
     """u' (W1 - W2) v for two Wishart matrices, plus a normal number of deviation `normal`.
 
-    With the eigenvalues a, b of (u v' + v u')/2 it is a sum of differences of chi-squared
-    variables, so its characteristic function is a product of (1 + 4 a^2 t^2)^(-freedom/2).
+    A matrix of Gaussian noise gives a normal number alone. With the eigenvalues a, b of
+    (u v' + v u')/2 it is a sum of differences of chi-squared variables, so its characteristic
+    function is a product of (1 + 4 a^2 t^2)^(-freedom/2).
     """
 
     values: tuple[float, float]
@@ -53,8 +52,17 @@ class BilinearNoise:
 
     @classmethod
     def of(
-        cls, left: Floats, right: Floats, mechanism: WishartDifference, normal: float = 0.0
+        cls,
+        left: Floats,
+        right: Floats,
+        mechanism: WishartDifference | DiscreteGaussian,
+        normal: float = 0.0,
     ) -> "BilinearNoise":
+        if isinstance(mechanism, DiscreteGaussian):
+            # Entries of the triangle are independent, and those beside the diagonal count twice.
+            spread = (left @ left) * (right @ right) + (left @ right) ** 2
+            spread -= float(((left * right) ** 2).sum())
+            return cls((0.0, 0.0), 0, math.hypot(mechanism.sigma * math.sqrt(spread), normal))
         scale = float(mechanism.scale)
         along = float(left @ right)
         far = float(np.linalg.norm(left) * np.linalg.norm(right))
@@ -118,7 +126,9 @@ def _reach(first: float, second: float, normal: float, freedom: int, level: floa
 class FitPlan:
     """Ask for noisy second moments, then for how far rows move the fit that they give.
 
-    Claim:       pure DP, epsilon, the exact sum of the two steps.      [claim: linear-regression]
+    Claim:       pure DP, epsilon, the exact sum of the two steps; with noise "gaussian" zCDP, rho =
+                 epsilon^2/2, which a budget of rho takes for any pure epsilon.
+                                                                        [claim: linear-regression]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: the steps': `Moments` and `Influences`.
     Numerics:    exact.
@@ -131,22 +141,45 @@ class FitPlan:
     epsilon: Fraction
     protection: Protection
     rows: int | None
+    noise: str = PURE
 
     @property
     def moments(self) -> Moments:
         return Moments(self.design)
 
     @cached_property
-    def moments_noise(self) -> WishartDifference:
+    def moments_noise(self) -> WishartDifference | DiscreteGaussian:
+        if self.noise == GAUSSIAN:
+            size = self.moments.size
+            return DiscreteGaussian.for_rho(
+                self.epsilon**2 / 2 * (1 - SPREAD_SHARE),
+                l2_sensitivity_squared=self.moments.l2_squared(self.protection),
+                dimension=size * (size + 1) // 2,
+            )
         return WishartDifference.for_epsilon(
             self.epsilon * (1 - SPREAD_SHARE),
             trace=self.moments.trace(self.protection),
             size=self.moments.size,
         )
 
+    @property
+    def norm(self) -> float:
+        """Return about the largest eigenvalue of the noise in the terms' moments, in steps^2."""
+        noise, size = self.moments_noise, self.design.size
+        if isinstance(noise, DiscreteGaussian):
+            return 2 * math.sqrt(size) * noise.sigma
+        return 2 * math.sqrt(2 * noise.freedom * size) * float(noise.scale)
+
     @cached_property
-    def influences_noise(self) -> DiscreteLaplace:
+    def influences_noise(self) -> DiscreteLaplace | DiscreteGaussian:
         entries = self.design.size
+        if self.noise == GAUSSIAN:
+            most = STEPS * self.protection.rows_per_unit
+            return DiscreteGaussian.for_rho(
+                self.epsilon**2 / 2 * SPREAD_SHARE,
+                l2_sensitivity_squared=entries * most**2,
+                dimension=entries,
+            )
         return DiscreteLaplace.for_epsilon(
             self.epsilon * SPREAD_SHARE,
             l1_sensitivity=entries * STEPS * self.protection.rows_per_unit,
@@ -189,6 +222,7 @@ class FitPlan:
             "outcome": design.outcome,
             "terms": [term.name for term in design.terms],
             "bounds": {name: list(ends) for name, ends in design.bounds.items()},
+            **({} if self.noise == PURE else {"noise": self.noise}),
         }
 
 
@@ -220,8 +254,7 @@ class Fitted:
     @cached_property
     def _noise_norm(self) -> float:
         """Return about the largest eigenvalue of the noise in the terms' moments."""
-        noise, size = self.plan.moments_noise, self.plan.design.size
-        return 2 * math.sqrt(2 * noise.freedom * size) * float(noise.scale) / RESOLUTION**2
+        return self.plan.norm / RESOLUTION**2
 
     @cached_property
     def _inverse(self) -> tuple[Floats, bool]:
@@ -265,7 +298,10 @@ class Fitted:
     def times(self) -> float:
         """Return how many times the mean a row's squared influence may be, from public numbers."""
         noise = self.plan.influences_noise
-        entry = math.sqrt(2) * float(noise.scale) / STEPS
+        if isinstance(noise, DiscreteGaussian):
+            entry = noise.sigma / STEPS
+        else:
+            entry = math.sqrt(2) * float(noise.scale) / STEPS
         return min(max(FACTOR_NOISE * self.rows / entry, FEWEST_TIMES), MOST_TIMES)
 
     @cached_property

@@ -1,6 +1,7 @@
 """Second moments of the columns of a linear model, and how far single rows move its fit."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, Final
 
 import numpy as np
@@ -26,7 +27,8 @@ class Moments(Statistic[Ints]):
     of its bounds.
 
     Claim:       neighbours' matrices differ by P - Q, positive semidefinite, with traces that add
-                 up to at most `trace`.                              [claim: regression-moments]
+                 up to at most `trace`; squared differences of the upper triangle add up to at
+                 most `l2_squared`.                                  [claim: regression-moments]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row adds z z', whose trace is its squared length: at most `length`, as every
                  entry is held to its steps. `rows_moved` rows leave or arrive in all.
@@ -74,6 +76,14 @@ class Moments(Statistic[Ints]):
         """Return the largest sum of the traces of what arrives and what leaves."""
         return protection.rows_moved * self.design.length
 
+    def l2_squared(self, protection: Protection) -> Fraction:
+        """Return the largest sum of squared differences of the entries between neighbours."""
+        rows, length = protection.rows_per_unit, self.design.length
+        if protection.both_ways:
+            return Fraction((rows * length) ** 2)
+        fourth = sum(int(steps) ** 4 for steps in self.design.steps)
+        return Fraction(rows**2 * (length**2 + fourth), 2)
+
 
 @dataclass(frozen=True)
 class Influences(Statistic[Ints]):
@@ -82,8 +92,8 @@ class Influences(Statistic[Ints]):
     A row moves a coefficient by (weights . x) (y - fit . x), with released weights and a released
     fit; `weights` are scaled so that a square of 1 is where it is held.
 
-    Claim:       L1 sensitivity STEPS for each coefficient and each row of a unit.
-                                                                   [claim: regression-influences]
+    Claim:       L1 sensitivity STEPS for each coefficient and each row of a unit, and L2 that of
+                 as many entries of STEPS each.                    [claim: regression-influences]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row adds to each entry a whole number from 0 to STEPS, of its own values and of
                  public numbers. k rows that leave take up to k STEPS from an entry and k that
@@ -130,6 +140,10 @@ class Influences(Statistic[Ints]):
 
     def sensitivity(self, protection: Protection) -> int:
         return self.size * STEPS * protection.rows_per_unit
+
+    def l2_squared(self, protection: Protection) -> int:
+        """Return the largest sum of squared differences of the entries between neighbours."""
+        return self.size * (STEPS * protection.rows_per_unit) ** 2
 
 
 def _share(column: str, steps: int) -> str:

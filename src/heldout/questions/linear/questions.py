@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
@@ -20,7 +20,7 @@ from heldout.questions.base import OneOf, Question, Text
 from heldout.questions.linear.claims import ClaimText, meaning_of, parse_claim
 from heldout.questions.linear.conclusion import ConclusionRelease, MomentsPlan, PartsPlan
 from heldout.questions.linear.design import Design, Formula, Terms, parse_term
-from heldout.questions.linear.fit import FitPlan, LinearFit
+from heldout.questions.linear.fit import GAUSSIAN, PURE, FitPlan, LinearFit
 from heldout.questions.quote import Guess
 from heldout.questions.worst_cases import PERSON, REMOVE, Pair, WorstCase
 
@@ -44,11 +44,16 @@ class LinearRegression(Question[LinearFit]):
         "it needs two columns or more: declare values={'pay': (0, 200000), ...}",
     )
     example: ClassVar[Mapping[str, Any]] = {"outcome": "a", "features": ("b",)}
-    replayed = ({}, {"features": ("b", "b^2")})
+    replayed = ({}, {"features": ("b", "b^2")}, {"noise": GAUSSIAN})
     outcome: Annotated[str, Text("a column"), "The declared column to explain."]
     features: Annotated[
         Any, Terms(), "Terms: declared columns, squares such as age^2, products such as age:sex."
     ]
+    noise: Annotated[
+        str,
+        OneOf((PURE, GAUSSIAN)),
+        "gaussian is less noise for a budget of rho, at rho = epsilon^2/2; pure suits any budget.",
+    ] = PURE
 
     @classmethod
     def suggested(cls, about: Description) -> Mapping[str, object]:
@@ -63,6 +68,7 @@ class LinearRegression(Question[LinearFit]):
             epsilon=self.price,
             protection=about.protection,
             rows=about.rows,
+            noise=self.noise,
         )
 
     def request(self, about: MeasuredRows) -> Staged:
@@ -94,7 +100,9 @@ class LinearRegression(Question[LinearFit]):
     @classmethod
     def worst_cases(cls) -> tuple[WorstCase, ...]:
         why = "noise for all moments of a row at once, of which one is at its worst"
-        return (WorstCase(pairs=_pairs(), make=_table, why=why, epsilon="4"),)
+        pure = WorstCase(pairs=_pairs(), make=_table, why=why, epsilon="4")
+        fields = {"noise": GAUSSIAN}
+        return (pure, replace(pure, name="gaussian", fields=fields, in_rho=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +196,7 @@ def fit(
     bounds: tuple[float, float],
     epsilon: Rational,
     terms: Sequence[str] | None = None,
+    noise: str = PURE,
     budget: Budget | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     **declared: Any,
@@ -196,7 +205,8 @@ def fit(
 
     `features` are columns with their bounds, {"age": (16, 90), "sex": {"F": 1, "M": 0}}, and
     `bounds` those of the outcome: public, never read off the data. `terms` may add squares and
-    products: ["age", "age^2", "sex"]; left out, they are the features. `declared` is what
+    products: ["age", "age^2", "sex"]; left out, they are the features. With noise="gaussian" the
+    price is rho = epsilon^2/2, for much less noise and a budget of rho. `declared` is what
     `heldout.Dataset` takes: unit, rows_per_unit, row_key, neighbours, out_of_range, name. Without a
     ledger nobody keeps count across calls, and the budget is `epsilon`.
 
@@ -212,10 +222,13 @@ def fit(
     question = LinearRegression(
         outcome=outcome,
         features=list(features) if terms is None else list(terms),
+        noise=noise,
         epsilon=epsilon,
     )
     rows = Dataset(frame, values={**features, outcome: bounds}, **declared)
-    paid = Budget(epsilon=question.price) if budget is None else budget
+    price = question.price
+    own = Budget(epsilon=price) if noise == PURE else Budget(rho=price**2 / 2)
+    paid = own if budget is None else budget
     return PrivateSession(rows, budget=paid, ledger=ledger).ask(question)
 
 

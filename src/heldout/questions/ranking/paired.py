@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from heldout.arguments import visible
-from heldout.arrays import Ints
 from heldout.data.description import ScoredRows
-from heldout.data.sql import Columns, double
+from heldout.data.sql import double
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Difference, Measure
 from heldout.intervals.ratio import (
@@ -31,7 +30,7 @@ from heldout.kernel.noise.tied import (
     drawn_sums,
     sum_noise,
 )
-from heldout.kernel.statistic import CLIP, ERRORS, BoundedSum, Statistic, tally
+from heldout.kernel.statistic import CLIP, ERRORS, BoundedSum, DisjointCounts, Statistic
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -97,7 +96,7 @@ class PairedErrors(BoundedSum):
 
 
 @dataclass(frozen=True)
-class PairedCalls(Statistic[Ints]):
+class PairedCalls(DisjointCounts):
     """Rows by label, by what the first model calls them and by what the second one does.
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
@@ -114,24 +113,16 @@ class PairedCalls(Statistic[Ints]):
 
     threshold: float
     rival_threshold: float
-    claim: ClassVar[str] = "disjoint-counts"
     shown_by: ClassVar[str | None] = PairedErrors.shown_by
 
-    def body(self) -> str:
-        first = f"CAST(score >= {double(self.threshold)} AS INTEGER) AS first"
-        second = f"CAST(rival >= {double(self.rival_threshold)} AS INTEGER) AS second"
-        return f"SELECT label, {first}, {second}, count(*) AS n\nFROM evaluated\nGROUP BY 1, 2, 3"
-
-    def read(self, columns: Columns) -> Ints:
-        places = [(columns[name], 2) for name in ("label", "first", "second")]
-        return tally(columns["n"], *places)[:-1]
-
-    def sensitivity(self, protection: Protection) -> int:
-        return protection.rows_moved
+    def places(self) -> dict[str, tuple[str, int]]:
+        first = f"CAST(score >= {double(self.threshold)} AS INTEGER)"
+        second = f"CAST(rival >= {double(self.rival_threshold)} AS INTEGER)"
+        return {"label": ("label", 2), "first": (first, 2), "second": (second, 2)}
 
 
 @dataclass(frozen=True)
-class PairedRight(Statistic[Ints]):
+class PairedRight(DisjointCounts):
     """Rows of several classes by whether the first model is right and whether the second one is.
 
     A model is right where the class that it says is the true one.
@@ -148,23 +139,14 @@ class PairedRight(Statistic[Ints]):
     2
     """
 
-    claim: ClassVar[str] = "disjoint-counts"
     shown_by: ClassVar[str | None] = (
         "tests/conformance/test_classes.py"
         "::test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far"
     )
 
-    def body(self) -> str:
-        first = "CAST(called = truth AS INTEGER) AS first"
-        second = "CAST(rival = truth AS INTEGER) AS second"
-        return f"SELECT {first}, {second}, count(*) AS n\nFROM evaluated\nGROUP BY 1, 2"
-
-    def read(self, columns: Columns) -> Ints:
-        places = [(columns[name], 2) for name in ("first", "second")]
-        return tally(columns["n"], *places)[:-1]
-
-    def sensitivity(self, protection: Protection) -> int:
-        return protection.rows_moved
+    def places(self) -> dict[str, tuple[str, int]]:
+        first, second = (f"CAST({call} = truth AS INTEGER)" for call in ("called", "rival"))
+        return {"first": (first, 2), "second": (second, 2)}
 
 
 def paired_request(

@@ -52,7 +52,6 @@ from heldout.questions.ranking.release import (
 )
 from heldout.questions.worst_cases import (
     HIGH,
-    LABELS,
     LOW,
     REMOVE,
     REST,
@@ -61,6 +60,7 @@ from heldout.questions.worst_cases import (
     crossings,
     grouped_pair,
     hundreds,
+    label_pairs,
     mapped_pairs,
     rows,
     spread,
@@ -113,6 +113,8 @@ def resolution_of(about: ScoredRows, scores: str | None = None) -> str:
 
 def _declared_points(about: ScoredRows) -> tuple[int, ...]:
     """Return the grid points of declared scores."""
+    if not about.score_values:
+        return ()
     points = ScoreTable(score_range=about.score_range).points
     places = {
         grid_point(score, points=points, score_range=about.score_range)
@@ -159,11 +161,16 @@ class _Ranking(Question[R_co]):
         return resolution_of(about, getattr(self, "scores", None))
 
     def _statistic(self, about: ScoredRows) -> Statistic[Any]:
+        metric, may_count, on_grid = (
+            self._ranked,
+            self._may_count,
+            self._resolution(about) == "grid",
+        )
         table = ScoreTable(score_range=about.score_range)
-        ranked: RankedRows | RankedTable = RankedRows(self._ranked)
-        if self._resolution(about) == "grid":
-            ranked = RankedTable(self._ranked, table, self._rival_range(about))
-        return RankedWithTable(ranked, table) if self._may_count else ranked
+        ranked: RankedRows | RankedTable = RankedRows(metric)
+        if on_grid:
+            ranked = RankedTable(metric, table, self._rival_range(about))
+        return RankedWithTable(ranked, table) if may_count else ranked
 
     @property
     def _may_count(self) -> bool:
@@ -569,19 +576,7 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
             WorstCase(name=measure, pairs=ends, fields={"measure": measure}) for measure in PAIRED
         )
         precise = WorstCase(name=AP, pairs=pairs, fields={"measure": AP}, why=SMALL_CLASSES)
-        flipped = (
-            _two_models(
-                table_pair("an outcome changes", [*REST, (0, 1.0)], [*REST, (1, 1.0)], **LABELS)
-            ),
-            _two_models(
-                unit_pair(
-                    "outcomes of a person's two rows change",
-                    [(0, 1.0), (0, 1.0), *REST],
-                    [(1, 1.0), (1, 1.0), *REST],
-                    **LABELS,
-                )
-            ),
-        )
+        flipped = tuple(map(_two_models, label_pairs(1.0)))
         labels = (
             WorstCase(
                 name=f"{measure}-labels",

@@ -15,8 +15,26 @@ from heldout.arguments import visible
 from heldout.arrays import Floats
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
+from heldout.intervals.areas import (
+    Belief,
+    Counted,
+    Influence,
+    Scatter,
+    area_variance,
+    belief,
+    beliefs,
+    cell_shares,
+    difference_variance,
+    influence_on_area,
+    influence_on_difference,
+    influence_on_precision,
+    noise_interval,
+    noise_reach,
+    noisy_area,
+    precision_variance,
+    two_sided_p_value,
+)
 from heldout.intervals.measure import (
-    MOST_NOISE,
     Difference,
     Interval,
     Measure,
@@ -24,7 +42,15 @@ from heldout.intervals.measure import (
     checked_level,
 )
 from heldout.intervals.readings import Curve
-from heldout.intervals.tuned import FURTHEST, MISPLACED
+from heldout.intervals.tuned import (
+    AREA_SPREAD,
+    DIFFERENCE_DEVIATION,
+    FURTHEST,
+    MISPLACED,
+    PRECISION_SPREAD,
+    USUAL_AGREEMENT,
+    USUAL_AREA,
+)
 from heldout.kernel.curves.heldout import HeldoutCurves
 from heldout.kernel.door import Answers, Booked, Drawn, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
@@ -39,28 +65,9 @@ from heldout.kernel.ranking.statistic import (
     ScoreTable,
     ranking_metric,
 )
+from heldout.kernel.ranking.tuned import EDGES_SHARE, LEAST_EPSILON, LEVELS, SLOWLY
 from heldout.kernel.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 from heldout.kernel.statistic import Statistic
-from heldout.questions.ranking.areas import (
-    Belief,
-    Counted,
-    Influence,
-    Scatter,
-    area_variance,
-    belief,
-    belief_if_shown,
-    cell_shares,
-    difference_variance,
-    influence_on_area,
-    influence_on_difference,
-    influence_on_precision,
-    is_noise_within,
-    noise_interval,
-    noise_reach,
-    population_interval,
-    precision_variance,
-    two_sided_p_value,
-)
 from heldout.questions.ranking.fitted_curve import fitted_curve
 
 if TYPE_CHECKING:
@@ -298,7 +305,7 @@ class RankingRelease(Release):
                 several.append(read.interval(level))
             return min(low for low, _ in several), max(high for _, high in several)
 
-        return self._measure(name, value, ends)
+        return Measure.read(value, ends, name=name, terms=self.terms, share=float)
 
     def _of_counts(self, table: "CurvesRelease") -> float:
         negatives, positives = (
@@ -320,7 +327,7 @@ class RankingRelease(Release):
             return self
         informed = copy.copy(self)
         informed._others = (*self._others, *counts)
-        for name in ("_known", "measures"):  # without the counts
+        for name in ("_beliefs", "measures"):  # without the counts
             informed.__dict__.pop(name, None)
         return informed
 
@@ -329,47 +336,22 @@ class RankingRelease(Release):
         name = ranking_metric(self._as_drawn.mechanism.metric).words
         if self.is_counted:
             return {name: self._counted(name)}
-        draw, known = self._draw, self._given_shown
-
-        def ends(level: float, noise: bool) -> Interval:
-            return (noise_interval if noise else population_interval)(
-                draw, level=level, known=known
-            )
-
-        return {name: self._measure(name, draw.value, ends)}
+        before, given = self._beliefs
+        return {
+            name: noisy_area(self._draw, name=name, terms=self.terms, known=given, shown=before)
+        }
 
     @cached_property
-    def _scatter(self) -> Scatter:
-        return Scatter.assumed() if self._stages is None else self._stages.scatter(self._answers)
-
-    @cached_property
-    def _known(self) -> Belief | None:
-        known = belief(self._draw, self._others)
-        return None if known is None else replace(known, scatter=self._scatter)
-
-    @cached_property
-    def _given_shown(self) -> Belief | None:
-        """The belief that intervals are made of: it knows that only some numbers are shown."""
-        if self._known is None or not self._is_shown(self._known):
-            return self._known
-        given = belief_if_shown(self._draw, self._others, self._is_shown)
-        return None if given is None else replace(given, scatter=self._scatter)
-
-    def _is_shown(self, known: Belief) -> bool:
-        """Return whether noise leaves something to read, as `Measure.informative` says it."""
-        return is_noise_within(self._draw, MOST_NOISE / 2, known=known)
+    def _beliefs(self) -> tuple[Belief | None, Belief | None]:
+        """Return what is believed of the classes, and the same given that the number is shown."""
+        draw, read = self._draw, self._stages
+        scatter = Scatter.assumed() if read is None else read.scatter(self._answers)
+        return beliefs(draw, self._others, scatter=scatter)
 
     def surprise(self, name: str, value: float) -> float:
         if self.is_counted:
             return self.measures[name].surprise(value)
-        return two_sided_p_value(self._draw, null=value, known=self._given_shown)
-
-    def _measure(self, name: str, value: float, ends: Any) -> Measure:
-        reach = None if self.is_counted else cache(self._reach)
-        return Measure.read(value, ends, name=name, terms=self.terms, share=float, reach=reach)
-
-    def _reach(self, level: float) -> float:
-        return noise_reach(self._draw, level=level, known=self._known)
+        return two_sided_p_value(self._draw, null=value, known=self._beliefs[1])
 
     def _noisy(self) -> dict[str, Any]:
         beside = {n: answer.tolist() for n, answer in self._answers.items() if n != "value"}
@@ -447,7 +429,7 @@ class CompareRelease(Difference, RankingRelease):
         Two-sided, for the population, from the released numbers alone: free. It takes sampling
         error and noise together.
         """
-        return two_sided_p_value(self._draw, null=0.5, known=self._given_shown)
+        return two_sided_p_value(self._draw, null=0.5, known=self._beliefs[1])
 
 
 class TiesRelease(RankingRelease):
@@ -472,7 +454,14 @@ class TiesRelease(RankingRelease):
             spread = [reach * math.sqrt(max(end * (1 - end), 0.0) * rows) for end in (low, high)]
             return max(0.0, low - spread[0]), min(1.0, high + spread[1])
 
-        return {NAME: self._measure(NAME, draw.value, ends)}
+        def reach(level: float) -> float:
+            return noise_reach(draw, level=level, known=self._beliefs[0])
+
+        return {
+            NAME: Measure.read(
+                draw.value, ends, name=NAME, terms=self.terms, share=float, reach=cache(reach)
+            )
+        }
 
     def plotted(self) -> dict[str, Measure]:
         return {}
@@ -485,27 +474,12 @@ class TiesRelease(RankingRelease):
         return TieBound(upper / 2, None, level, "a release of the tied pairs")
 
 
-LEAST_EPSILON: Final = Fraction(1, 20)
-SLOWLY: Final = 3
-"""The power by which what comparisons spend beside the value grows. Chosen 2026-11-18, of 1, 3 and
-5, on five made-up sets of 700 to 2,000 rows at epsilon 1; measured by benchmarks/points.py."""
 INFLUENCES: Final[Mapping[str, Callable[..., Influence]]] = {
     "auc": influence_on_area,
     "average-precision": influence_on_precision,
     "auc-difference": influence_on_difference,
 }
-USUAL_AREA, USUAL_AGREEMENT = 0.8, 0.25
-"""What a forecast takes for two models: their areas, and the variance of the difference over that
-of two areas of other rows; placements then correlate by about 3/4."""
-_LEVELS: Final = 3
-_EDGES_SHARE = Fraction(3, 10)
-_ROOTS: Final = np.linspace(0.05, 1.4, 24)
-"""Deviations of a difference over that of two areas of other rows, beforehand: with heavy tails it
-may be more than Hanley and McNeil's formula gives those."""
-_SPREAD: Final = 0.5
-"""Of the logarithm of an area's sampling variance over Hanley and McNeil's, beforehand."""
-_FITTED_SPREAD: Final = 0.25
-"""Of that of average precision over what the table says."""
+_ROOTS: Final = np.linspace(*DIFFERENCE_DEVIATION, 24)
 _SMALLEST: Final = InfluenceMoments(cuts=(), negatives=(0,), positives=(0,))
 
 
@@ -643,9 +617,9 @@ class RankingStages:
             points=ScoreTable(score_range=self.score_range).points,
             rows=self.rows,
             expected_rows=self.expected_rows,
-            levels=_LEVELS,
+            levels=LEVELS,
             area_share=Fraction(0),
-            edges_share=_EDGES_SHARE,
+            edges_share=EDGES_SHARE,
         )
 
     @cached_property
@@ -730,11 +704,11 @@ class RankingStages:
         if self.moments is None:
             typical = scatters.typical_variance(cell_shares(curves[0], scatters.cuts))
             ratio = typical / precision_variance(value, n, m)
-            return Scatter.around(min(max(ratio, 0.2), 5.0) ** grown, spread=_FITTED_SPREAD)
+            return Scatter.around(min(max(ratio, 0.2), 5.0) ** grown, spread=PRECISION_SPREAD)
         variance, scale = scatters.variance(answers["moments"], scale=float(self.moments.scale))
         if not self.kind.compares:
             assumed = area_variance(value, n, m)
-            prior = Scatter.around(1.0, spread=_SPREAD * math.sqrt(grown))
+            prior = Scatter.around(1.0, spread=AREA_SPREAD * math.sqrt(grown))
             more = MISPLACED * (1 / grown - 1)
             return Scatter.seen(variance / assumed, scale=scale / assumed + more, prior=prior)
         apart = sum(area_variance(curve.area, n, m) for curve in curves)

@@ -14,7 +14,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.ratio import NoisyCounts, Ratio, single_quantile
 from heldout.kernel.door import Drawn
-from heldout.questions.regression.mechanisms import PowerSums
+from heldout.kernel.regression import PowerSums
 from heldout.questions.regression.plot_plan import MetricsPlan
 from heldout.questions.regression.tuned import ABSOLUTE_BEYOND, SEARCHED, SQUARED_BEYOND, USUAL
 

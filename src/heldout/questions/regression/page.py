@@ -160,7 +160,7 @@ def _words(plot: Plotted, kind: str, level: float) -> tuple[str, str]:
         says = "Residual by normal quantile: " + "; ".join(f"{y:.4g} at {x:.2f}" for x, y in points)
         return says, (
             "Residuals against the normal quantile of the share of rows below them; bars: where it "
-            f"lies ({percent}, noise and chance of the sample). Normal residuals lie on the dashed "
+            f"lies ({percent}, sampling error and noise). Normal residuals lie on the dashed "
             "line through the quartiles."
         )
     reading: ByPrediction = getattr(readings, f"{kind}_by_prediction")
@@ -176,7 +176,7 @@ def _words(plot: Plotted, kind: str, level: float) -> tuple[str, str]:
     return says, (
         f"Each line is a band of predictions. Inner box: where the rows’ own number lies "
         f"({percent}, privacy noise alone). Outer box: where the population’s lies ({percent}, "
-        f"noise and chance of the sample). {asked}"
+        f"sampling error and noise). {asked}"
     )
 
 
@@ -265,10 +265,10 @@ ACROSS: Final = 3
 
 
 def densities(plots: "PlotsByGroup") -> Figure:
-    """A small plot for each group; one that noise drowned is an empty grey panel."""
+    """A small plot for each group; one without information is an empty grey panel."""
     panels = []
     for name, plot in plots.groups.items():
-        table, drowned = plot.table, name in plots.drowned
+        table, drowned = plot.table, name in plots.not_informative
         (left, right), (low, high) = table.bounds
         layers = [cells(table), zero(table.bounds.predicted)]
         if drowned:
@@ -285,13 +285,13 @@ def densities(plots: "PlotsByGroup") -> Figure:
         side_by_side(panels, across=ACROSS, title="Residual plots by group", says=says),
         "Where the rows of each group lie, after noise, on the same axes: the stronger the colour, "
         "the more of the group’s own rows a cell holds. A good fit is an even ribbon around the "
-        "dashed line." + (" Grey: no information at this price." if plots.drowned else ""),
+        "dashed line." + (" Grey: no information at this price." if plots.not_informative else ""),
     )
 
 
 def means(plots: "PlotsByGroup", level: float) -> list[Figure]:
     """Mean residuals by predicted value, a colour for each group that can be read."""
-    shown = [name for name in plots.groups if name not in plots.drowned][: len(PALETTE)]
+    shown = [name for name in plots.groups if name not in plots.not_informative][: len(PALETTE)]
     colours = dict(zip(shown, PALETTE, strict=False))
     layers, ends = [], []
     for name in shown:
@@ -333,7 +333,7 @@ def means(plots: "PlotsByGroup", level: float) -> list[Figure]:
         Figure(
             chart.svg(says=f"Mean residual by group: {says}."),
             "Each level line is a band of predictions of one group; the bar on it is where the "
-            f"population’s mean lies ({level * 100:g}%, noise and chance of the sample). On the "
+            f"population’s mean lies ({level * 100:g}%, sampling error and noise). On the "
             "dashed line predictions are right on average.",
         )
     ]

@@ -14,8 +14,8 @@ from heldout.errors import ArgumentError
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.questions.regression.mechanisms import MOST_CELLS as MOST_ENTRIES
-from heldout.questions.regression.mechanisms import (
+from heldout.kernel.regression import MOST_CELLS as MOST_ENTRIES
+from heldout.kernel.regression import (
     Axis,
     CumulativeCounts,
     GridCounts,

@@ -14,11 +14,11 @@ from heldout.data.description import Description
 from heldout.data.measured import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Staged
+from heldout.kernel.regression import SquareCounts
 from heldout.questions import Guess
 from heldout.questions.base import Flag, Grid, Intervals, Number, OneOf, R_co, Whole
 from heldout.questions.groups import Divisible, Groups_co, group_columns, parameters_by_group
 from heldout.questions.regression.measures import RegressionMetrics as MetricsRelease
-from heldout.questions.regression.mechanisms import SquareCounts
 from heldout.questions.regression.plot_plan import METHODS, MetricsPlan, PlotPlan
 from heldout.questions.regression.release import MetricsByGroup, PlotsByGroup
 from heldout.questions.regression.release import ResidualPlot as PlotRelease

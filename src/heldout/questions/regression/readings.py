@@ -34,22 +34,6 @@ from heldout.questions.regression.tuned import (
     TAIL_PLACE,
 )
 
-__all__ = [
-    "ByPrediction",
-    "QuantilePlot",
-    "Sum",
-    "bands",
-    "coverage_by_prediction",
-    "mean_by_prediction",
-    "offset",
-    "quantile_plot",
-    "scale_by_prediction",
-    "spread_by_prediction",
-    "tail_chance",
-    "tail_quantile",
-    "unexplained",
-]
-
 
 def tail_quantile(level: float, *, kurtosis: float = 0.0, of: int = 1) -> float:
     """Return what a standardised sum exceeds in size with probability (1 - level)/of.

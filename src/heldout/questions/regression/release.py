@@ -394,10 +394,10 @@ class PlotsByGroup(ByGroup[ResidualPlot]):
 
     @property
     def verdicts(self) -> dict[str, str]:
-        """Return what the plot of each group says, or that noise drowned it."""
+        """Return what the plot of each group says, or that it has no information."""
         drowned = f"{NO_INFORMATION.capitalize()}."
         return {
-            name: drowned if name in self.drowned else str(plot.verdict)
+            name: drowned if name in self.not_informative else str(plot.verdict)
             for name, plot in self.groups.items()
         }
 

@@ -2,7 +2,8 @@
 
 Whoever changes one runs that again. Where no trial is noted, none was kept. Constants of numerics
 (lattices, largest sizes, tolerances) stay beside the code that they serve. `residual_plot` and
-`accuracy` are in benchmarks/, tests are those of tests/questions/regression/.
+`accuracy` are in benchmarks/, tests are those of tests/questions/regression/. Those of the search
+for bounds are in kernel/regression.py.
 """
 
 from fractions import Fraction
@@ -53,20 +54,6 @@ outside. Since 2026-11-16; measured by accuracy."""
 FEW_CELLS, MANY_CELLS = 30, 119
 """Cells of the residuals for few and for many rows; two more hold the rows beyond the bounds. 32
 and 121 = 11^2 fill a tree. Since 2026-11-16."""
-
-# --- the search for bounds -----------------------------------------------------------------------
-
-LEAST_PRICE, MOST_PRICE = Fraction(1, 500), Fraction(1, 50)
-"""The share of the rows for which a cell is kept, at least and at most. Since 2026-11-16; measured
-by test_bounds.py."""
-STRICT, STRICTEST = 1000, 3
-"""From so many rows times epsilon on a cell must hold more to be kept, and how many times as much
-at most. Since 2026-11-16."""
-MOST_SLACK: Final = 12
-"""The slack of a search, in units of 1/epsilon, is at most this or what it asks for. Since
-2026-11-16."""
-SIZE_SHARE: Final = Fraction(1, 2)
-"""Of a search's price, for its first step, which finds the size. Since 2026-11-15."""
 
 # --- error measures ------------------------------------------------------------------------------
 

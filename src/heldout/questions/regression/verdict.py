@@ -34,23 +34,6 @@ from heldout.questions.regression.tuned import (
     VISIBLE,
 )
 
-__all__ = [
-    "FAMILY",
-    "INVISIBLE",
-    "LEVEL",
-    "PLAIN_FAN",
-    "TELLING",
-    "Finding",
-    "Readings",
-    "Score",
-    "Verdict",
-    "curvature",
-    "curve",
-    "fan",
-    "trend",
-    "visible",
-]
-
 LEVEL: Final = 0.95
 FAMILY: Final = 3
 """The three scores together give a false alarm in at most 1 - LEVEL of all plots."""

@@ -15,7 +15,7 @@ from heldout.data.description import ScoredRows
 from heldout.drawing.chart import Figure
 from heldout.drawing.page import checked_labels, measures_card, rendered, write_page
 from heldout.drawing.pictures import interval_plot
-from heldout.drawing.words import belief, decimal
+from heldout.drawing.words import belief, decimal, spread, tested
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import NO_INFORMATION, Exported, Measure, Release
 from heldout.kernel import Budget, Loss
@@ -67,6 +67,11 @@ class Report(Exported):
     def plotted(self) -> dict[str, Measure]:
         """The measures that lie between 0 and 1, of all sections."""
         return {name: measure for release in self for name, measure in release.plotted().items()}
+
+    def read_at(self, level: float) -> None:
+        """Work out both intervals of every measure, before anything is said or drawn of them."""
+        for measure in self.measures().values():
+            _ = measure.interval(level), measure.noise_interval(level), measure.informative
 
     def __str__(self) -> str:
         lines = [f"{self.subject.score} on {self.subject.name}, {self.terms}"]
@@ -147,8 +152,6 @@ class Report(Exported):
         `title` is its heading; `labels` say what people call the data, its columns and the unit,
         such as `labels={"risk_b": "the new model"}`.
         """
-        pass
-
         return page(self, level=level, title=title, labels=labels)
 
     def save(
@@ -175,16 +178,18 @@ ENGINES = ("duckdb", "opendp")
 
 @dataclass(frozen=True)
 class Part:
-    """A section of a report, as it is shown."""
+    """A section of a report in words, as it is shown."""
 
     title: str
     meaning: str
-    release: Release
-    cards: tuple[Measure, ...]
+    cards: tuple[tuple[str, str, str], ...]
+    """Name, value and interval of what is shown large."""
+    lines: tuple[tuple[str, str, str, str], ...]
+    """Name, value, interval and noise alone of every measure."""
     note: str
 
     @classmethod
-    def of(cls, name: str, release: Release, *, alone: bool) -> "Part":
+    def of(cls, name: str, release: Release, *, level: float, alone: bool) -> "Part":
         about, threshold = places()[name].section, getattr(release, "threshold", None)
         cards = [release.measures[card] for card in about.cards]
         if not cards:
@@ -193,7 +198,13 @@ class Part:
         if threshold is not None:
             note = f"at a score of {threshold:g} or more"
         title = about.title if threshold is None else f"{about.title} {threshold:g}"
-        return cls(title, about.meaning, release, tuple(cards), note)
+        return cls(
+            title,
+            about.meaning,
+            tuple((card.name, *spread(card, level)[:2]) for card in cards),
+            tuple((tested(*item), *spread(item[1], level)) for item in release.measures.items()),
+            note,
+        )
 
 
 def page(
@@ -203,8 +214,21 @@ def page(
     title: str | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> str:
-    """The whole document; `labels` are what people call the data and its columns."""
-    subject, labels = report.subject, checked_labels(report.subject.names, labels or {})
+    """The whole document; `labels` are what people call the data and its columns.
+
+    All numbers are read first, then said in words, then drawn; the template shows what is there.
+    """
+    report.read_at(level)
+    readable = {name: measure for name, measure in report.plotted().items() if measure.informative}
+    subject = report.subject
+    facts = {
+        "ties": report.tie_bound(level),
+        "weighing": report.weighing,
+        "terms": report.terms,
+        "scores": subject.scores_in_words(),
+    }
+    mechanisms = {name: _mechanism(release) for name, release in report.releases.items()}
+    labels = checked_labels(subject.names, labels or {})
 
     def named(name: str) -> str:
         return labels.get(name, name)
@@ -212,12 +236,15 @@ def page(
     protection = subject.protection
     if protection.unit_name is not None:
         protection = replace(protection, unit_name=named(protection.unit_name))
-    readable = {name: measure for name, measure in report.plotted().items() if measure.informative}
-    drawn = [interval_plot(readable, level=level)] if readable else []
     # What the headline is of comes first.
     releases = dict(
         sorted(report.releases.items(), key=lambda item: item[1].headline is not report.headline)
     )
+    parts = [
+        Part.of(name, release, level=level, alone=len(releases) == 1)
+        for name, release in releases.items()
+    ]
+    drawn = [interval_plot(readable, level=level)] if readable else []
     # A lone small picture comes last, so that the two columns end together.
     for figures in sorted((release.figures(level) for release in releases.values()), key=len)[::-1]:
         drawn += figures
@@ -232,11 +259,9 @@ def page(
         named=named,
         protection=protection,
         releases=list(releases.values()),
-        parts=[
-            Part.of(name, release, alone=len(releases) == 1) for name, release in releases.items()
-        ],
+        headline=spread(report.headline, level),
+        parts=parts,
         drawn=drawn,
-        ties=report.tie_bound(level),
         left_out=[(places()[name].section.title, why) for name, why in report.left_out.items()],
         bet=belief(Loss.pure(report.epsilon), protection),
         so_far=belief(report.spent, protection) if earlier else "",
@@ -244,11 +269,12 @@ def page(
             (
                 places()[name].section.title,
                 f"epsilon {decimal(report.shares[name])}",
-                _mechanism(release),
+                mechanisms[name],
             )
-            for name, release in releases.items()
+            for name in releases
         ],
         engines=", ".join(f"{name} {importlib.metadata.version(name)}" for name in ENGINES),
+        **facts,
     )
 
 

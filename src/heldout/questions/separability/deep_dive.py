@@ -12,11 +12,11 @@ from heldout.data.two_tables import Table
 from heldout.questions.separability.fits import Classifier, Constant, Fit
 from heldout.questions.separability.separator import (
     MISSING,
-    MOST_CATEGORIES,
     OTHER,
     Number,
     frequent,
 )
+from heldout.questions.separability.tuned import MOST_CATEGORIES
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.arrays import Bools, Floats
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval, checked_level
-
-FOLDS = 5
-DEPTH = 5
+from heldout.questions.separability.tuned import (
+    DEPTH,
+    FOLDS,
+    LEAF,
+    LEAST_P_VALUE,
+    MOST_ROWS,
+    TREES,
+)
 
 
 class Classifier(Protocol):
@@ -214,11 +219,6 @@ class Roc:
 
 
 NAME: Final = "random forest on held-out rows"
-TREES: Final = 100
-LEAF: Final = 3
-LEAST_P_VALUE: Final = 1e-6
-MOST_ROWS: Final = 20_000
-"""Of both tables together; more are thinned at random, so that it takes seconds."""
 
 
 @dataclass(frozen=True, eq=False)

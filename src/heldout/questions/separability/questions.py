@@ -33,12 +33,12 @@ from heldout.questions.separability.separator import (
     power_of_two,
     with_constant,
 )
+from heldout.questions.separability.tuned import FLATTEST, STEEPEST
 from heldout.questions.worst_cases import Column, Pair, WorstCase, declare_rows, numbers
 
 __all__ = ["Separability", "as_columns"]
 
 BOTH: Final = "both"
-FLATTEST, STEEPEST = Fraction(1, 2**12), Fraction(1)
 PARTS = ("numbers", "texts")
 
 

@@ -13,12 +13,10 @@ from heldout.drawing.page import card, write_page
 from heldout.intervals.measure import Interval, checked_level
 from heldout.questions.separability.deep_dive import DeepDive
 from heldout.questions.separability.fits import NAME, Ensemble, Roc
+from heldout.questions.separability.tuned import SEEN
 
 CUSTODIAN_ONLY = "for the custodian only"
 WHY_CUSTODIAN = "computed on the ground truth without noise; do not publish"
-SEEN = 0.025
-"""Of the forest's p-value: with the 2.5% of the ratio's interval, alike tables are told apart by
-chance in at most one of twenty pairs."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from heldout.data.two_tables import (
     numeric_columns,
     read_columns,
     read_pair,
+    without_index,
 )
 from heldout.errors import ArgumentError, EmptyTable
 from heldout.kernel import Budget, Ledger, exact
@@ -286,7 +287,7 @@ def private_separability(
 def public_table(source: Any, *, ignore: Sequence[str], categorical: Sequence[str]) -> Table:
     """Read the privatized table, which is public: its columns of numbers, and of texts."""
     engine = open_table(as_frame(source))
-    names = [name for name in engine.columns if name not in ignore]
+    names = [n for n in without_index(engine.columns, named=categorical) if n not in ignore]
     if not names:
         raise ArgumentError("privatized must have a column besides the ignored ones.")
     numbers = [n for n in names if n in numeric_columns(engine, names) and n not in categorical]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,12 +21,17 @@ from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.disjoint import Disjoint
 from heldout.kernel.statistic import Statistic
 from heldout.questions.features.plans import logistic
+from heldout.questions.separability.tuned import (
+    CUT,
+    FARTHEST,
+    LOUDEST,
+    MOST_CATEGORIES,
+    MOST_COLUMNS,
+)
 
 COLUMNS, PAIRS = "columns", "pairs"
 """What a separator sees."""
-MOST_CATEGORIES = 200
 OTHER, MISSING = "other", "missing"
-FARTHEST = 3.0  # standard deviations
 INSIDE = 1 - 2.0**-30  # so that rounding cannot put a vector outside the ball
 
 
@@ -180,7 +185,32 @@ LATTICE = 64  # how much finer the lattice is than what one row moves
 
 
 @dataclass(frozen=True, eq=False)
-class Separator(Statistic[tuple[Ints, Floats]]):
+class OfTrueRows(Statistic[tuple[Ints, Floats]]):
+    """Reads the columns of the privatized table off the true rows, and the key that splits them."""
+
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
+
+    def body(self) -> str:
+        columns = [f"c{index}" for index in range(len(self.numbers) + len(self.texts))]
+        return f"SELECT {', '.join([*columns, 'split_key'])}\nFROM evaluated"
+
+    def rows_of(self, columns: Columns) -> tuple[Table, NDArray[Any]]:
+        """Return the rows as a table, and the key of each."""
+        count = len(self.numbers)
+        arrays = [columns[f"c{index}"] for index in range(count + len(self.texts))]
+        keys: NDArray[Any] = text_array(columns["split_key"])
+        table = Table(
+            {n: number_array(a) for n, a in zip(self.numbers, arrays, strict=False)},
+            {n: text_array(a) for n, a in zip(self.texts, arrays[count:], strict=True)},
+            {},
+            rows=len(keys),
+        )
+        return table, keys
+
+
+@dataclass(frozen=True, eq=False)
+class Separator(OfTrueRows):
     """Coefficients of a ridge logistic regression on half of the true rows, and the other half.
 
     The coefficients minimise 1/(2 m) sum over true training rows log(1 + exp(-t x))
@@ -202,8 +232,6 @@ class Separator(Statistic[tuple[Ints, Floats]]):
     """
 
     recipe: Recipe
-    numbers: tuple[str, ...]
-    texts: tuple[str, ...]
     public: Floats
     """Vectors of the privatized training rows."""
     expected: int
@@ -232,20 +260,9 @@ class Separator(Statistic[tuple[Ints, Floats]]):
         """Return what the booking says of it."""
         return {"ridge": str(self.ridge), "features": self.dimension}
 
-    def body(self) -> str:
-        columns = [f"c{index}" for index in range(len(self.numbers) + len(self.texts))]
-        return f"SELECT {', '.join([*columns, 'split_key'])}\nFROM evaluated"
-
     def read(self, columns: Columns) -> tuple[Ints, Floats]:
-        arrays = [columns[f"c{index}"] for index in range(len(self.numbers) + len(self.texts))]
-        count = len(self.numbers)
-        table = Table(
-            {n: number_array(a) for n, a in zip(self.numbers, arrays, strict=False)},
-            {n: text_array(a) for n, a in zip(self.texts, arrays[count:], strict=True)},
-            {},
-            rows=len(columns["split_key"]),
-        )
-        vectors, out = self.recipe.vectors(table, text_array(columns["split_key"]))
+        table, keys = self.rows_of(columns)
+        vectors, out = self.recipe.vectors(table, keys)
         steps = np.rint(self.minimum(vectors[~out]) / float(self.step))
         return steps.astype(np.int64), vectors[out]
 
@@ -518,14 +535,6 @@ def _wilson(hits: int, rows: int, level: float) -> Interval:
 # values go together. Here every column is cut in two by the public copy, which makes a row a list
 # of signs, and a row's features are the products of two signs each. How much more often two signs
 # agree in the truth than in the copy says which rows look true.
-MOST_COLUMNS: Final = 16
-LOUDEST: Final = 0.25
-"""The noise of a mean product of signs, which is 1 at most, has at most this deviation; so many
-columns are taken. Chosen 2026-11-18 on adult, diabetes130 and acs2018_gov_census (all of 8, 12, 16,
-24 columns); measured by benchmarks/accuracy.py."""
-CUT: Final = 0.65
-"""The share of privatized training rows that is called privatized. Of .5, .65 and .8 it told most
-on the same sets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -613,7 +622,7 @@ def columns_for(epsilon: Fraction, *, moved: int, expected: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class SignProducts(Statistic[tuple[Ints, Floats]]):
+class SignProducts(OfTrueRows):
     """Sums of the products of two signs over half of the true rows, and the other half's products.
 
     Claim:       a rows of the training half that leave or arrive move the sums by at most
@@ -628,8 +637,6 @@ class SignProducts(Statistic[tuple[Ints, Floats]]):
     """
 
     signs: Signs
-    numbers: tuple[str, ...]
-    texts: tuple[str, ...]
     public: Ints
     """Products of the privatized training rows."""
     expected: int
@@ -659,20 +666,8 @@ class SignProducts(Statistic[tuple[Ints, Floats]]):
         """Return what the booking says of it."""
         return {"pairs": self.row}
 
-    def body(self) -> str:
-        columns = [f"c{index}" for index in range(len(self.numbers) + len(self.texts))]
-        return f"SELECT {', '.join([*columns, 'split_key'])}\nFROM evaluated"
-
     def read(self, columns: Columns) -> tuple[Ints, Floats]:
-        count = len(self.numbers)
-        arrays = [columns[f"c{index}"] for index in range(count + len(self.texts))]
-        table = Table(
-            {n: number_array(a) for n, a in zip(self.numbers, arrays, strict=False)},
-            {n: text_array(a) for n, a in zip(self.texts, arrays[count:], strict=True)},
-            {},
-            rows=len(columns["split_key"]),
-        )
-        products, out = self.halves(table, text_array(columns["split_key"]))
+        products, out = self.halves(*self.rows_of(columns))
         return products[~out].sum(axis=0), with_constant(products[out])
 
     def halves(

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 
 from heldout.arrays import Floats
+from heldout.intervals.measure import MOST_NOISE, Interval, Measure
 from heldout.intervals.noise import crossed, halved
 from heldout.intervals.readings import Curve
 from heldout.intervals.tuned import (
@@ -218,7 +219,6 @@ _TABLE_SIZE: Final = 1025
 _PLACES: Final = 33
 _ROUNDS: Final = 6
 Tail: TypeAlias = Callable[[Floats], Floats]
-Interval = tuple[float, float]
 
 
 class NoisyValue(Protocol):
@@ -331,6 +331,28 @@ def belief_if_shown(
     return _belief_after(draw, looks, which=which, chance=given_shown)
 
 
+def beliefs(
+    draw: Counted, others: Sequence[Look], *, scatter: Scatter
+) -> tuple[Belief | None, Belief | None]:
+    """Return what the noisy counts say, and what they say given that the number is shown.
+
+    Intervals are made of the second. Whether it is shown hangs on the first, as
+    `Measure.informative` has it.
+    """
+
+    def is_shown(known: Belief) -> bool:
+        return is_noise_within(draw, MOST_NOISE / 2, known=known)
+
+    known = belief(draw, others)
+    if known is None:
+        return None, None
+    given = belief_if_shown(draw, others, is_shown) if is_shown(known) else known
+    return (
+        replace(known, scatter=scatter),
+        None if given is None else replace(given, scatter=scatter),
+    )
+
+
 def _looks(draw: Counted, others: Sequence[Look]) -> list[Look]:
     return [*(Look(counts, scale) for counts, scale in draw.looks), *others]
 
@@ -428,7 +450,7 @@ def noise_interval(
     >>> from fractions import Fraction
     >>> from heldout.kernel.neighbours import Protection
     >>> from heldout.kernel.statistic import Sealed
-    >>> from heldout.kernel.ranking.mechanism import RankingStatistic
+    >>> from heldout.kernel.ranking.statistic import RankingStatistic
     >>> mechanism = RankingMechanism(metric="auc", epsilon=Fraction(1), rows=20_000,
     ...                              protection=Protection(neighbours="replace-one"))
     >>> draw = mechanism.sample(Sealed(RankingStatistic(Fraction(4, 5), 10_000, 10_000)))
@@ -471,6 +493,23 @@ def _falling_root(function: Callable[[Floats], Floats], low: float, high: float)
         last = int(np.argmax(function(np.exp(places)) <= 0))
         ends = float(places[max(last - 1, 0)]), float(places[last])
     return math.exp(ends[1])
+
+
+def noisy_area(
+    draw: NoisyValue, *, name: str, terms: str, known: Belief | None, shown: Belief | None
+) -> Measure:
+    """Return a noisy value from 0 to 1 with the intervals that a belief gives.
+
+    `shown` is the belief by which it is shown or not.
+    """
+
+    def ends(level: float, noise: bool) -> Interval:
+        return (noise_interval if noise else population_interval)(draw, level=level, known=known)
+
+    def reach(level: float) -> float:
+        return noise_reach(draw, level=level, known=shown)
+
+    return Measure.read(draw.value, ends, name=name, terms=terms, share=float, reach=cache(reach))
 
 
 # --- sampling error and noise --------------------------------------------------------------------
