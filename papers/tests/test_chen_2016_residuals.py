@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from heldout.errors import ArgumentError
 from heldout.kernel.regression import Axis, GridCounts
@@ -13,10 +15,12 @@ from heldout_papers.chen_2016_residuals_draw import METHODS, counted, ours
 from heldout_papers.chen_2016_residuals_study import (
     STRENGTHS,
     Detection,
+    best_threshold,
     compared,
     detect,
     smallest,
     study,
+    total_variation,
 )
 from heldout_papers.colours import HELDOUT
 from heldout_papers.registry import Context, find
@@ -149,3 +153,17 @@ def test_figure_5_on_stand_ins_of_the_census_files(tmp_path):
     made = find(paper="chen-2016", kind="figure", number="5").run(Context(data=tmp_path))
     assert len(made.table) == 12
     assert made.table[0]["fan"] > 0.1
+
+
+def test_total_variation_of_samples():
+    assert total_variation([0.1, 0.1], [0.9, 0.9]) == 1
+    assert total_variation([0.1, 0.9, 1.0], [0.1, 0.9, 1.0]) == 0
+    same = np.random.default_rng(5).random((2, 1000))
+    assert best_threshold(*same) < total_variation(*same)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1), st.lists(st.floats(0, 1), min_size=1))
+def test_one_cut_tells_no_more_than_all_of_the_sample(one, two):
+    fine = sorted({*one, *two})
+    heights = [np.array([each.count(v) / len(each) for v in fine]) for each in (one, two)]
+    assert best_threshold(one, two) <= np.abs(heights[0] - heights[1]).sum() / 2 + 1e-12

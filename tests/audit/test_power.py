@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.chances import louder
 
 from heldout import questions as q
 from heldout.audit import audit, auditor, registered
@@ -42,7 +43,7 @@ LONG_ONLY = {
 assert set(OWN) >= LONG_ONLY
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 @pytest.mark.parametrize("name", VIOLATORS)
 def test_a_planted_violator_is_caught(name: str) -> None:
     found = audit(name, samples=24_000, workers=1)

@@ -189,7 +189,10 @@ def test_only_public_facts_decide_whether_the_sampling_error_is_bought() -> None
         [(rows, Fraction(1)) for rows in (4900, 5000, 5001, 5200, 5700, 6400, 9000)],
         [(rows, Fraction(1)) for rows in (480, 500, 501, 520, 550, 600, 700, 900, 1200)],
         [(round(400 * 1.25**step), Fraction(1)) for step in range(18)],
-        [(1000, Fraction(round(300 * 1.25**step), 1000)) for step in range(18)],
+        pytest.param(
+            [(1000, Fraction(round(300 * 1.25**step), 1000)) for step in range(18)],
+            marks=pytest.mark.chance(1e-7, "two of AP's widths, whose logarithms vary by .12"),
+        ),
         [(5000, Fraction(part, 100)) for part in (98, 100, 101, 110, 130, 200)],
         [(10**6, Fraction(part, 1000)) for part in (49, 50, 51, 55, 70, 100)],
     ],
@@ -198,7 +201,7 @@ def test_more_rows_or_more_epsilon_never_widen_an_interval(kind: Any, sizes: Any
     """At 5,000 rows times epsilon the noise once jumped by a sixth, of comparisons at 500.
 
     Where few rows are counted by score a forecast is the median of a few made-up tables: those may
-    differ by half.
+    differ by a factor of two.
     """
     widths = []
     facts: dict[str, Any] = {"label": "y", "score": "p", "rivals": ("r",)}
@@ -207,7 +210,7 @@ def test_more_rows_or_more_epsilon_never_widen_an_interval(kind: Any, sizes: Any
         quoted = kind(epsilon=epsilon).expected(about, q.Guess().about(rows))
         [width] = quoted.values()
         counted = rows * epsilon < OUTRIGHT.get(getattr(kind, "kind", ""), 0)
-        widths.append((width.noise, width.whole, 1.5 if counted else 1.003))
+        widths.append((width.noise, width.whole, 2 if counted else 1.003))
     for before, after in itertools.pairwise(widths):
         assert after[0] <= before[0] * before[2]
         assert after[1] <= before[1] * before[2]  # what is believed of areas is rounded

@@ -109,7 +109,7 @@ def test_the_classes_are_public_and_the_twin_has_them(flowers: Flowers) -> None:
     assert binary["classes"] is None
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_a_model_with_a_score_for_each_class_is_judged_by_their_names(flowers: Flowers) -> None:
     to_onnx = pytest.importorskip("skl2onnx").to_onnx
     from sklearn.linear_model import LogisticRegression

@@ -413,11 +413,28 @@ class SurvivalDataset(MeasuredDataset):
         score: str | None = None,
         positive: object = 1,
         negative: object = None,
-        **measured: Any,
+        values: Any = None,
+        groups: Any = None,
+        weight: str | None = None,
+        largest_weight: float | None = None,
+        out_of_range: str = "refuse",
+        table: str | None = None,
+        query: str | None = None,
+        **custody: Unpack[Custody],
     ) -> None:
         self.time, self.event, self.score = time, event, score or ""
         self._values = validation.LabelValues(positive, other_label(positive, negative))
-        super().__init__(rows, **measured)
+        super().__init__(
+            rows,
+            values=values,
+            groups=groups,
+            weight=weight,
+            largest_weight=largest_weight,
+            out_of_range=out_of_range,
+            table=table,
+            query=query,
+            **custody,
+        )
 
     of_outcome: ClassVar[tuple[str, ...]] = ("time", "event")
 

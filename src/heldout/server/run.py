@@ -222,9 +222,7 @@ def prepare(service: Service, *, worker: bool = True) -> str | None:
     books.check_receipt(service)
     if worker:
         Signer.of(service.settings.folder)
-    with service.store.read() as connection:
-        known = connection.execute(sa.select(people.c.name).limit(1)).first()
-    if known is not None:
+    if service.store.row(sa.select(people.c.name)) is not None:
         return None
     return accounts.add_person(service, name="administrator", role="administrator")
 
@@ -277,10 +275,7 @@ def offer_demo(service: Service, address: str) -> Iterator[str]:
     from heldout.server import accounts, datasets
     from heldout.server.accounts import SCOPES, Person
 
-    with service.store.read() as connection:
-        known = connection.execute(
-            sa.select(dataset_table.c.name).where(dataset_table.c.name == NAME)
-        ).first()
+    known = service.store.row(sa.select(dataset_table.c.name).where(dataset_table.c.name == NAME))
     folder = service.settings.folder / "demo"
     if known is None:
         folder.mkdir(exist_ok=True)

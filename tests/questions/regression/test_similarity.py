@@ -12,10 +12,8 @@ from hypothesis.extra.numpy import arrays
 from heldout.errors import ArgumentError
 from heldout.questions.regression.table import (
     Reference,
-    best_threshold,
     regridded,
     similarity,
-    total_variation,
 )
 
 
@@ -91,20 +89,6 @@ def test_points_sampled_from_a_plot_show_the_plot():
     r = made.residual_edges[down] + random.random(size) * 6 / 8
     real = Reference.of_points(random.uniform(-5, 5, 500), random.uniform(-3, 3, 500))
     assert real.similarity_of_points(x, r) == pytest.approx(real.similarity(made), abs=0.02)
-
-
-def test_total_variation_of_samples():
-    assert total_variation([0.1, 0.1], [0.9, 0.9]) == 1
-    assert total_variation([0.1, 0.9, 1.0], [0.1, 0.9, 1.0]) == 0
-    same = np.random.default_rng(5).random((2, 1000))
-    assert best_threshold(*same) < total_variation(*same)
-
-
-@given(st.lists(st.floats(0, 1), min_size=1), st.lists(st.floats(0, 1), min_size=1))
-def test_one_cut_tells_no_more_than_all_of_the_sample(one, two):
-    fine = sorted({*one, *two})
-    heights = [np.array([each.count(v) / len(each) for v in fine]) for each in (one, two)]
-    assert best_threshold(one, two) <= np.abs(heights[0] - heights[1]).sum() / 2 + 1e-12
 
 
 def test_points_that_do_not_match_are_refused():

@@ -231,7 +231,6 @@ def overlaps(edges: Floats, others: Floats) -> Floats:
 
 CELLS: Final = 10
 MARGIN: Final = 0.1
-BINS: Final = 100
 
 
 class CountedPlot(Protocol):
@@ -316,57 +315,14 @@ def similarity(one: "CountedPlot | Reference", two: CountedPlot, *, cells: int =
 
 def regridded(plot: CountedPlot, *, predicted_edges: Floats, residual_edges: Floats) -> Floats:
     """The plot's counts on another grid, each cell's rows spread evenly over its area."""
-    across = _overlap(plot.predicted_edges, predicted_edges)
-    down = _overlap(plot.residual_edges, residual_edges)
+    across = overlaps(plot.predicted_edges, predicted_edges)
+    down = overlaps(plot.residual_edges, residual_edges)
     return down.T @ np.asarray(plot.counts, dtype=np.float64) @ across
-
-
-def total_variation(one: Floats, two: Floats, *, bins: int = BINS) -> float:
-    """Between two samples of numbers in [0, 1], as histograms of equal bins.
-
-    The samples' own roughness is in it: two samples of one law are not quite at 0.
-
-    >>> total_variation([0.1, 0.2], [0.2, 0.9])
-    0.5
-    """
-    heights = []
-    for values in (one, two):
-        sample = np.asarray(values, dtype=np.float64)
-        cells = np.clip(np.floor(sample * bins + 1e-9).astype(np.int64), 0, bins - 1)
-        heights.append(np.bincount(cells, minlength=bins) / max(sample.size, 1))
-    return float(np.abs(heights[0] - heights[1]).sum() / 2)
-
-
-def best_threshold(one: Floats, two: Floats) -> float:
-    """Total variation over half-lines alone: what one cut between the samples tells apart.
-
-    At most the total variation, and free of any choice of bins (Kolmogorov and Smirnov).
-
-    >>> best_threshold([0.1, 0.2, 0.3], [0.25, 0.8, 0.9])
-    0.6666666666666667
-    """
-    first, second = np.sort(np.asarray(one, float)), np.sort(np.asarray(two, float))
-    places = np.concatenate([first, second])
-    below = [
-        np.searchsorted(sample, places, side="right") / max(sample.size, 1)
-        for sample in (first, second)
-    ]
-    return float(np.abs(below[0] - below[1]).max(initial=0.0))
 
 
 def _shares(counts: Floats, plot: CountedPlot) -> Floats:
     total = float(np.sum(plot.counts))
     return counts / total if total > 0 else counts
-
-
-def _overlap(given: Floats, wanted: Floats) -> Floats:
-    """Share of each held interval that lies in each wanted one."""
-    given, wanted = np.asarray(given, np.float64), np.asarray(wanted, np.float64)
-    low = np.maximum(given[:-1, None], wanted[None, :-1])
-    high = np.minimum(given[1:, None], wanted[None, 1:])
-    width = np.diff(given)[:, None]
-    result: Floats = np.maximum(high - low, 0.0) / width
-    return result
 
 
 def _spanning(values: Floats, cells: int, margin: float) -> Floats:
