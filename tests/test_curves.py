@@ -15,7 +15,6 @@ import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.kernel.curves.heldout import (
     EDGES_SHARE,
-    FIRST_SHARE,
     HEAP_SHARE,
     PUBLIC_BINS,
 )
@@ -104,14 +103,9 @@ def test_both_relations_by_row_and_by_unit(neighbours: str, unit: bool) -> None:
     assert release.table.rows == (900 if neighbours == "replace-one" and not unit else None)
     moved = (2 if neighbours == "replace-one" else 1) * (3 if unit else 1)
     whole = Fraction(2 if release.table.rows is not None else release.mechanism["curves_epsilon"])
-    if release.table.first is not None:
-        assert release.table.first.scale == moved / (FIRST_SHARE * whole)
-        assert release.table.area is not None
-    else:
-        edges = EDGES_SHARE if release.table.bins > PUBLIC_BINS else 0
-        heaps = HEAP_SHARE if release.table.heaps is not None else 0
-        counts = whole * (1 - edges - heaps)
-        assert release.table.noise.scale == moved / counts
+    edges = EDGES_SHARE if release.table.bins > PUBLIC_BINS else 0
+    heaps = HEAP_SHARE if release.table.heaps is not None else 0
+    assert release.table.noise.scale == moved / (whole * (1 - edges - heaps))
 
 
 AWKWARD = {

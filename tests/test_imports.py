@@ -1,6 +1,7 @@
 """Data flows downwards and imports point one way, and the package loads nothing heavy."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -166,3 +167,21 @@ def test_an_evaluation_loads_nothing_that_it_does_not_need(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_editors_see_what_runs() -> None:
+    """What type checkers are told that a public name is, is what it is when the program runs."""
+    for module in (heldout, heldout.features):
+        tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+        told = [
+            (node.module, alias.name)
+            for guarded in ast.walk(tree)
+            if isinstance(guarded, ast.If) and ast.unparse(guarded.test) == "TYPE_CHECKING"
+            for node in guarded.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        ]
+        assert {name for _, name in told} == set(module.__all__)
+        for place, name in told:
+            named = importlib.import_module(str(place))
+            assert getattr(named, name) is getattr(module, name), f"{name} is not {place}.{name}"

@@ -92,11 +92,13 @@ if TYPE_CHECKING:
         client,
         errors,
         examples,
+        features,
         integrations,
         judged,
         models,
         precision_recall,
         questions,
+        regression,
         survival,
     )
     from heldout.data.dataset import Dataset
@@ -118,7 +120,6 @@ if TYPE_CHECKING:
     )
     from heldout.planning import plan
     from heldout.pooling.pool import pool
-    from heldout.questions import features, regression
     from heldout.questions.separability.score import private_separability, separability
     from heldout.questions.session import Session
 

@@ -5,7 +5,7 @@ import json
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
@@ -495,13 +495,19 @@ class Intervals(Rule):
     def from_words(self, words: Sequence[str], name: str) -> object:
         """Read `residual=20` or `predicted=0,100`."""
         typed: dict[str, Any] = {}
-        for word in words:
-            key, equals, ends = word.partition("=")
-            if not equals:
-                raise ArgumentError(f"{name} must look like residual=20, got {shown(word)}.")
+        for key, ends in _by_name(words, name, "residual=20"):
             numbers = ends.split(",")
             typed[key] = numbers[0] if len(numbers) == 1 else tuple(numbers)
         return self(typed, name)
+
+
+def _by_name(words: Sequence[str], name: str, like: str) -> Iterator[tuple[str, str]]:
+    """Yield what was typed as name=value."""
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise ArgumentError(f"{name} must look like {like}, got {shown(word)}.")
+        yield key, value
 
 
 def _interval(value: Any, name: str) -> tuple[float, float]:
@@ -658,10 +664,7 @@ class Plain(Rule):
     def from_words(self, words: Sequence[str], name: str) -> object:
         """Read `name=value`; a value is JSON where it can be, and else a text."""
         typed: dict[str, Any] = {}
-        for word in words:
-            key, equals, value = word.partition("=")
-            if not equals:
-                raise ArgumentError(f"{name} must look like name=value, got {shown(word)}.")
+        for key, value in _by_name(words, name, "name=value"):
             try:
                 typed[key] = json.loads(value)
             except (ValueError, RecursionError):

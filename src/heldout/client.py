@@ -375,7 +375,11 @@ class RemoteDataset:
     @property
     def facts(self) -> Record:
         """Ask what is public of the rows now: columns with types, protection, your allowance."""
-        return self._server._transport.get(f"/datasets/{escaped(self.name, safe='')}")
+        return self._server._transport.get(self._path)
+
+    @property
+    def _path(self) -> str:
+        return f"/datasets/{escaped(self.name, safe='')}"
 
     @property
     def budget(self) -> Budget:
@@ -496,9 +500,7 @@ class RemoteDataset:
         return Evaluation(self._server, asked)
 
     def _sent(self, model: Model, features: list[str] | None) -> str:
-        if isinstance(model, str) and not Path(model).suffix and not Path(model).exists():
-            return model
-        return self._server.upload(model, features=features)
+        return str(model) if _is_id(model) else self._server.upload(model, features=features)
 
     def history(self) -> list["Evaluation"]:
         """Return your evaluations of these rows, the newest first."""
@@ -507,23 +509,21 @@ class RemoteDataset:
 
     def twin(self, rows: int = 100) -> "pyarrow.Table":
         """Return made-up rows with the same columns, to try a model on. No row was read."""
-        import pyarrow.csv
-
-        path = f"/datasets/{escaped(self.name, safe='')}/twin.csv"
-        text = self._server._transport.text(path, rows=rows)
-        return pyarrow.csv.read_csv(io.BytesIO(text.encode()))
+        return self._table(f"{self._path}/twin.csv", rows=rows)
 
     @property
     def published(self) -> list[Record]:
         """Return the private twins that the custodian published: id, price, and bad questions."""
-        return self._server._transport.get_all(f"/datasets/{escaped(self.name, safe='')}/published")
+        return self._server._transport.get_all(f"{self._path}/published")
 
     def published_rows(self, identity: str) -> "pyarrow.Table":
         """Return the rows of a private twin by its id."""
+        return self._table(f"{self._path}/published/{escaped(identity, safe='')}.csv")
+
+    def _table(self, path: str, **query: Any) -> "pyarrow.Table":
         import pyarrow.csv
 
-        path = f"/datasets/{escaped(self.name, safe='')}/published/{escaped(identity, safe='')}.csv"
-        text = self._server._transport.text(path)
+        text = self._server._transport.text(path, **query)
         return pyarrow.csv.read_csv(io.BytesIO(text.encode()))
 
 
@@ -640,10 +640,12 @@ class Evaluation:
 
 def _digest_of(model: Model) -> str:
     """Return what names a model in an idempotency key: the digest of its file, or its id."""
-    file = Path(model)
-    if isinstance(model, str) and not file.suffix and not file.exists():
-        return model
-    return _file_digest(file)
+    return str(model) if _is_id(model) else _file_digest(Path(model))
+
+
+def _is_id(model: Model) -> bool:
+    """Return whether it names something that was sent before, and is no file."""
+    return isinstance(model, str) and not Path(model).suffix and not Path(model).exists()
 
 
 def _file_digest(file: Path) -> str:

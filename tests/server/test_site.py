@@ -457,3 +457,14 @@ def test_a_tokens_secret_is_shown_once(site: Any, visit: Callable[[str], Visitor
     assert secret not in listed
     revoke = re.findall(r"/account/tokens/\w+/revoke", listed)[-1]
     assert "is revoked" in ana.fill(revoke).text
+
+
+@pytest.mark.parametrize("text", ["%ED%A0%80", "%00", "%E2%80%AE"])
+def test_texts_that_no_database_keeps_are_refused_on_a_page(
+    visit: Callable[[str], Visitor], text: str
+) -> None:
+    browser = visit("ana")
+    for path in ("/datasets/{}", "/evaluations/{}", "/compare?dataset={}"):
+        answer = browser.get(path.format(text))
+        assert answer.status_code in (200, 404, 422)
+        assert answer.headers["content-type"].startswith("text/html"), path

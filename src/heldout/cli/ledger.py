@@ -553,30 +553,13 @@ def page(summary: "Summary") -> str:
 
 def _figure(summary: "Summary") -> "Figure":
     """Draw what the accounts that spent most had spent, day by day."""
-    from heldout.drawing.chart import PALETTE, Chart, Field, Figure, Layer, Numbers
+    from heldout.drawing.ledger import spending_over_time
 
-    lines: dict[str, list[dict[str, float]]] = {}
+    spent: dict[str, list[tuple[float, float]]] = {}
     first = min(date.fromisoformat(day) for _, day, _ in summary.days)
-    for name, day, spent in summary.days:
+    for name, day, loss in summary.days:
         at = float((date.fromisoformat(day) - first).days)
-        line = lines.setdefault(name, [{"day": at, "spent": 0.0}])
-        line.append({"day": at, "spent": float(spent.epsilon or spent.rho or 0)})
-    last = max(1.0, *(point["day"] + 1 for line in lines.values() for point in line))
-    most = sorted(lines, key=lambda name: -lines[name][-1]["spent"])[: len(PALETTE)]
-    points = [
-        {**point, "account": name}
-        for name in most
-        for point in (*lines[name], lines[name][-1] | {"day": last})
-    ]
-    steps = {"interpolate": "step-after"}
-    chart = Chart(
-        [Layer("line", points, x="day", y="spent", color=Field("account"), style=steps)],
-        x=Numbers(f"Days since {first}", 0.0, last),
-        y=Numbers("Spent in all", 0.0, max(lines[most[0]][-1]["spent"], 1e-9) * 1.05),
-        title="Spending over time",
-        width=520,
-        height=260,
-        colours=dict(zip(most, PALETTE, strict=False)),
-    )
+        spent.setdefault(name, []).append((at, float(loss.epsilon or loss.rho or 0)))
+    last = max(1.0, *(line[-1][0] + 1 for line in spent.values()))
     says = "What each account had spent in all by the end of each day."
-    return Figure(chart.svg(says=says), says)
+    return spending_over_time(spent, x=f"Days since {first}", last=last, says=says)

@@ -6,13 +6,11 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heldout.arguments import no_such
 from heldout.cli.output import Json, console, print_json, print_table
 from heldout.errors import (
     ArgumentError,
     EmptyTable,
     InfiniteScore,
-    MissingColumn,
     MissingLabel,
     MissingScore,
     UnknownLabel,
@@ -21,12 +19,11 @@ from heldout.errors import (
 
 if TYPE_CHECKING:
     import numpy as np
-    from duckdb import DuckDBPyConnection
     from numpy.typing import NDArray
 
     from heldout.precision_recall import Curve
 
-_READERS = {".csv": "read_csv", ".tsv": "read_csv", ".parquet": "read_parquet"}
+ENDINGS = (".csv", ".tsv", ".parquet")
 
 
 def pr(
@@ -91,81 +88,52 @@ def read(
     file: Path, *, label: str, score: str, positive: str
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Read labels and scores of a public file, or raise one of the typed errors."""
-    import duckdb
-
-    reader = _READERS.get(file.suffix.lower())
-    if reader is None:
-        raise UnreadableTable(
-            f"file must end in {', '.join(_READERS)}, got {file.name}. Convert it first."
-        )
-    if not file.is_file():
-        raise UnreadableTable(f"No such file: {file}. Check the path.")
-    # All text first: a sniffed type would turn a column of inf and blanks into dates.
-    options = ", all_varchar = true, header = true" if reader == "read_csv" else ""
-    source = f"{reader}('{_quoted(str(file), chr(39))}'{options})"
-    with duckdb.connect(":memory:") as connection:
-        try:
-            names = list(connection.sql(f"SELECT * FROM {source}").columns)
-        except duckdb.Error as error:
-            raise UnreadableTable(
-                f"file must be a readable {file.suffix} table, got an error from DuckDB: "
-                f"{str(error).splitlines()[0]}. Check the file."
-            ) from error
-        for name in (label, score):
-            if name not in names:
-                raise MissingColumn(no_such("column", name, names))
-        columns = (
-            f'CAST("{_quoted(label, chr(34))}" AS VARCHAR) AS label, '
-            f'CAST("{_quoted(score, chr(34))}" AS DOUBLE) AS score'
-        )
-        try:
-            connection.sql(f"CREATE TEMP TABLE given AS SELECT {columns} FROM {source}")
-        except duckdb.Error as error:
-            raise UnreadableTable(
-                f"{score} must be numbers, got something else in {file.name}. Check --score."
-            ) from error
-        return _checked(connection, label=label, score=score, positive=positive)
-
-
-def _checked(
-    connection: DuckDBPyConnection, *, label: str, score: str, positive: str
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return the columns of the table `given`, after a look for what cannot be ranked."""
     import numpy as np
 
-    counts = connection.execute(
-        "SELECT count(*), count(label), count(score), "
-        "count(*) FILTER (isnan(score)), count(*) FILTER (isinf(score)) FROM given"
-    ).fetchone()
-    total, labels, scores, nans, infinities = counts or (0, 0, 0, 0, 0)
+    from heldout.data import sql
+    from heldout.data.engine import open_table
+    from heldout.data.validation import check_columns
+
+    if file.suffix.lower() not in ENDINGS:
+        raise UnreadableTable(
+            f"file must end in {', '.join(ENDINGS)}, got {file.name}. Convert it first."
+        )
+    engine = open_table(file)
+    check_columns(engine, (label, score))
+    own = sql.column(score)
+    given = (
+        f"SELECT CAST({sql.column(label)} AS VARCHAR) AS label, {own} AS own, "
+        f"TRY_CAST({own} AS DOUBLE) AS score FROM {engine.source} AS held"
+    )
+    counts = engine.fetch(
+        "SELECT count(*) AS total, count(label) AS labels, count(own) AS own, "
+        "count(score) AS scores, count(*) FILTER (isnan(score)) AS nans, "
+        f"count(*) FILTER (isinf(score)) AS infinities FROM ({given})"
+    )
+    total, labels, filled, scores, nans, infinities = (int(count[0]) for count in counts.values())
     if not total:
         raise EmptyTable("file must have at least one row. Check the file.")
+    if scores < filled:
+        raise UnreadableTable(
+            f"{score} must be numbers, got something else in {file.name}. Check --score."
+        )
     if labels < total:
         raise MissingLabel(f"{label} must have a label in every row, got NULL. Remove such rows.")
-    if scores < total or nans:
+    if filled < total or nans:
         raise MissingScore(f"{score} must have a score in every row, got NULL. Remove such rows.")
     if infinities:
         raise InfiniteScore(f"{score} must be finite, got inf. Replace or remove such rows.")
-    spellings = [
-        str(row[0])
-        for row in connection.execute("SELECT DISTINCT label FROM given LIMIT 100").fetchall()
-    ]
+    spellings = engine.fetch(f"SELECT DISTINCT label FROM ({given}) LIMIT 100")["label"].tolist()
     kinds, wanted = sorted({_plain(text) for text in spellings}), _plain(positive)
     if wanted not in kinds or len(kinds) > 2:
         raise UnknownLabel(
             f"{label} must hold {wanted!r} and at most one other label, got "
             f"{', '.join(repr(kind) for kind in kinds[:5])}. Pass --positive with one of them."
         )
-    ours = [text for text in spellings if _plain(text) == wanted]
-    columns = connection.execute(
-        "SELECT list_contains(?::VARCHAR[], label) AS truth, score FROM given", [ours]
-    ).fetchnumpy()
+    ours = ", ".join(sql.text(text) for text in spellings if _plain(text) == wanted)
+    columns = engine.fetch(f"SELECT label IN ({ours}) AS truth, score FROM ({given})")
     truth = np.asarray(columns["truth"], dtype=np.bool_)
     return truth, np.asarray(columns["score"], dtype=np.float64)
-
-
-def _quoted(text: str, mark: str) -> str:
-    return text.replace(mark, 2 * mark)
 
 
 def _plain(value: object) -> str:

@@ -1,5 +1,7 @@
 """The verification server: `heldout serve`, `heldout worker`, and `heldout verify` of its pages."""
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +22,7 @@ from heldout.cli.output import (
 from heldout.errors import ArgumentError, NotGenuine
 
 if TYPE_CHECKING:
+    from heldout.server.service import Service
     from heldout.server.signing import Genuine
 
 
@@ -142,6 +145,20 @@ def worker(folder: Path, /, *, database: str | None = None, rows: Path | None = 
 # --- looking after a server ----------------------------------------------------------------------
 
 
+@contextmanager
+def _open(
+    folder: Path, *, database: str | None, address: str | None = None, new: bool = False
+) -> Iterator["Service"]:
+    """Open a server as a command on its machine sees it; one that is not `new` must be there."""
+    from heldout.server.backups import check_there
+    from heldout.server.run import open_service
+
+    with closing(open_service(folder, database=database, address=address, new=new)) as service:
+        if not new:
+            check_there(service)
+        yield service
+
+
 @app.command
 def backup(
     folder: Path, to: Path, /, *, database: str | None = None, only_ledger: Flag = False
@@ -170,10 +187,8 @@ def backup(
         was spent must never be forgotten.
     """
     from heldout.server.backups import make_backup, save_ledger
-    from heldout.server.run import open_service
 
-    service = open_service(folder, database=database)
-    try:
+    with _open(folder, database=database) as service:
         if only_ledger:
             head = save_ledger(service, to)
             print(f"{to} has the ledger, which ends with entry {head.sequence}.")
@@ -183,8 +198,6 @@ def backup(
         print(
             f"{made.ledger.sequence}. It holds private rows and keys: guard it as you guard them."
         )
-    finally:
-        service.close()
 
 
 @app.command
@@ -227,18 +240,14 @@ def restore(
     """
     from heldout.server.backups import Backup
     from heldout.server.backups import restore as put_back
-    from heldout.server.run import open_service
 
     copy = Backup.at(backup)
-    service = open_service(folder, database=database, new=True)
-    try:
+    with _open(folder, database=database, new=True) as service:
         done = put_back(
             copy, service, newest=ledger, accept_ledger=accept_ledger, keep_tokens=keep_tokens
         )
         print(f"The server of {copy.made} is in {folder}: {done.line}.")
         print("Start it with heldout serve; heldout server admin-link makes a sign-in link.")
-    finally:
-        service.close()
 
 
 @app.command
@@ -262,18 +271,12 @@ def sweep(folder: Path, /, *, database: str | None = None, dry_run: Flag = False
         Print what would be deleted, and delete nothing.
     """
     from heldout.server import retention
-    from heldout.server.backups import check_there
-    from heldout.server.run import open_service
 
-    service = open_service(folder, database=database)
-    try:
-        check_there(service)
+    with _open(folder, database=database) as service:
         done = retention.sweep(service, dry_run=dry_run)
         for words in done:
             print(visible(words))
         print(f"{len(done)} {'would be' if dry_run else 'were'} deleted.")
-    finally:
-        service.close()
 
 
 @app.command
@@ -296,19 +299,13 @@ def downgrade(folder: Path, /, *, to: str, database: str | None = None) -> None:
     database
         As in `heldout serve`; the address of the tables' owner.
     """
-    from heldout.server.backups import check_there
-    from heldout.server.run import open_service
     from heldout.server.storage import revision_of, revisions
 
-    service = open_service(folder, database=database)
-    try:
-        check_there(service)
+    with _open(folder, database=database) as service:
         if to not in revisions():
             raise ArgumentError(f"to must be one of {', '.join(revisions())}, got {shown(to)}.")
         service.store.migrate(to, back=True)
         print(f"The tables are of revision {revision_of(service.store)}.")
-    finally:
-        service.close()
 
 
 @app.command
@@ -360,16 +357,10 @@ def admin_link(
         Take away the second factor as well, for whoever lost their app and recovery codes.
     """
     from heldout.server import accounts
-    from heldout.server.backups import check_there
-    from heldout.server.run import open_service
 
-    service = open_service(folder, database=database, address=address)
-    try:
-        check_there(service)
+    with _open(folder, database=database, address=address) as service:
         who, secret = accounts.administrator_link(service, name, reset_factor=reset_factor)
         print(f"Sign in as {who}, once, by {service.settings.address}/sign-in/{secret}")
-    finally:
-        service.close()
 
 
 def verify(
@@ -494,9 +485,9 @@ def _end_of_ledger(address: str, token_file: Path, genuine: "Genuine") -> int:
 
 
 def _print_numbers(genuine: "Genuine") -> None:
-    from heldout.questions.report import Report
+    from heldout.intervals.measure import measures_of
 
     about = genuine.answered.drawn.about
     console().print(one_line(f"{about.model} on {about.name}"), style="bold")
     for release in genuine.answered.releases:
-        print_measures(release.measures() if isinstance(release, Report) else release.measures)
+        print_measures(measures_of(release))

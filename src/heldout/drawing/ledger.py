@@ -1,12 +1,13 @@
 """A ledger in words for people: how accounts stand, and who spent on what, when."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
+from heldout.drawing.chart import PALETTE, Chart, Field, Figure, Layer, Numbers
 from heldout.kernel import accountant
 from heldout.kernel.ledger.records import Entry, State
 from heldout.kernel.loss import Budget, Loss, stored
@@ -171,3 +172,28 @@ def _add_accounts(
 
     for account in children[None]:
         add(account, 0)
+
+
+def spending_over_time(
+    spent: Mapping[str, Sequence[tuple[float, float]]], *, x: str, last: float, says: str
+) -> Figure:
+    """Draw what each had spent in all since time 0, in steps up to `last`; most spenders first.
+
+    `spent` has points of time and sum by name, in order.
+    """
+    most = sorted(spent, key=lambda name: -spent[name][-1][1])[: len(PALETTE)]
+    points = [
+        {"x": at, "y": total, "who": name}
+        for name in most
+        for at, total in ((0.0, 0.0), *spent[name], (last, spent[name][-1][1]))
+    ]
+    chart = Chart(
+        [Layer("line", points, color=Field("who"), style={"interpolate": "step-after"})],
+        x=Numbers(x, 0.0, last),
+        y=Numbers("Spent in all", 0.0, max(spent[most[0]][-1][1], 1e-9) * 1.05),
+        title="Spending over time",
+        width=520,
+        height=250,
+        colours=dict(zip(most, PALETTE, strict=False)),
+    )
+    return Figure(chart.svg(says=says), says)

@@ -231,8 +231,7 @@ class Exported:
 
     def to_frame(self, level: float = 0.95) -> Any:
         """The measures as a pandas frame: value, both intervals, and whether there is a value."""
-        own: Any = self.measures  # type: ignore[attr-defined]
-        measures = own() if callable(own) else own
+        measures = measures_of(self)
         return framed(
             measure=list(measures),
             value=[measure.value for measure in measures.values()],
@@ -267,6 +266,13 @@ class Exported:
     def schema() -> dict[str, Any]:
         """The JSON schema (draft 2020-12) of what `to_json` and the command line's --json give."""
         return schema()
+
+
+def measures_of(answer: Any) -> dict[str, Measure]:
+    """Return the measures of a release, or of a report, which works them out section by section."""
+    own = answer.measures
+    measures: dict[str, Measure] = own() if callable(own) else own
+    return measures
 
 
 def framed(**columns: Any) -> Any:

@@ -415,6 +415,10 @@ class Question(ABC, Generic[R_co]):
                 widths.setdefault(name, []).append(HalfWidths.of(measure, level))
         return {name: HalfWidths.median(several) for name, several in widths.items()}
 
+    def assumes(self, about: Any) -> str:
+        """Return a sentence on what a forecast takes for granted beyond the guess; or nothing."""
+        return ""
+
     def hidden_by_noise(self, about: Any, guess: "Guess") -> tuple[str, ...]:
         """Return what noise would leave nothing to read of, if the guess is right.
 

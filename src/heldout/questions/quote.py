@@ -288,6 +288,7 @@ class Quote:
                 + ("" if width.informative else f" ({NO_INFORMATION})")
                 for name, width in widths.items()
             ] or [f"  {question.kind}: half-widths depend on the rows"]
+            lines += [f"  {note}" for note in [question.assumes(self.about)] if note]
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
@@ -300,4 +301,5 @@ class Quote:
                 {name: width.as_dict() for name, width in widths.items()}
                 for widths in self.half_widths
             ],
+            "assumes": [question.assumes(self.about) for question in self.questions],
         }

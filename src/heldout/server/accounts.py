@@ -135,9 +135,8 @@ def administrator_link(
     """
     query = sa.select(people.c.name).where(people.c.role == "administrator")
     query = query.where(people.c.disabled.is_(None)).order_by(people.c.created, people.c.name)
-    with service.store.read() as connection:
-        known = list(connection.execute(query).scalars())
-        taken = set(connection.execute(sa.select(people.c.name)).scalars())
+    known = [row.name for row in service.store.rows(query)]
+    taken = {row.name for row in service.store.rows(sa.select(people.c.name))}
     if name is not None and name not in known:
         raise Missing(f"There is no administrator {shown(name)}.")
     if known:
@@ -167,8 +166,6 @@ def _link(connection: sa.Connection, name: str) -> str:
 
 
 def everyone(service: Service) -> list[Json]:
-    with service.store.read() as connection:
-        rows = connection.execute(sa.select(people).order_by(people.c.name)).all()
     return [
         {
             "name": row.name,
@@ -179,7 +176,7 @@ def everyone(service: Service) -> list[Json]:
             "second_factor": factors.has_factor(row),
             "provider": row.subject is not None,
         }
-        for row in rows
+        for row in service.store.rows(sa.select(people).order_by(people.c.name))
     ]
 
 
@@ -262,12 +259,10 @@ def change_password(service: Service, person: Person, password: str, *, current:
 
 def _check_current(service: Service, person: Person, password: str) -> None:
     """Refuse whoever does not say the password they have, unless a link stands for it."""
-    with service.store.read() as connection:
-        mine = (tokens.c.id == person.token) & (tokens.c.label == BY_LINK)
-        by_link = connection.execute(sa.select(tokens.c.id).where(mine)).first() is not None
-        known = sa.select(people.c.password).where(people.c.name == person.name)
-        has_password = connection.execute(known).scalar() is not None
-    if has_password and not by_link:
+    mine = (tokens.c.id == person.token) & (tokens.c.label == BY_LINK)
+    by_link = service.store.row(sa.select(tokens.c.id).where(mine)) is not None
+    known = service.store.row(sa.select(people.c.password).where(people.c.name == person.name))
+    if known is not None and known.password is not None and not by_link:
         _check_password(service, person, password)
 
 
@@ -277,8 +272,7 @@ def _check_password(service: Service, person: Person, password: str) -> None:
     own = f"session {person.token}"
     if not _fits(service, person.name, password, own):
         raise Forbidden("The current password is wrong.")
-    with service.store.write() as connection:
-        connection.execute(tries.delete().where(_tried(person.name, own)))
+    service.store.change(tries.delete().where(_tried(person.name, own)))
 
 
 def sign_in(
@@ -533,9 +527,8 @@ def connect(service: Service, session: str, identity: Identity) -> str:
 
 def is_connected(service: Service, name: str) -> bool:
     """Return whether somebody signs in through the provider."""
-    with service.store.read() as connection:
-        subject = sa.select(people.c.subject).where(people.c.name == name)
-        return connection.execute(subject).scalar() is not None
+    row = service.store.row(sa.select(people.c.subject).where(people.c.name == name))
+    return row is not None and row.subject is not None
 
 
 def disconnect(service: Service, name: str, *, by: Person | None = None) -> None:
@@ -613,9 +606,8 @@ def make_token(
 
 def list_tokens(service: Service, person: Person) -> list[Json]:
     query = sa.select(tokens).where(tokens.c.person == person.name, tokens.c.kind == "api")
-    with service.store.read() as connection:
-        rows = connection.execute(query.order_by(tokens.c.created)).mappings().all()
-    return [_shown_token(dict(row)) for row in rows if row["revoked"] is None]
+    rows = service.store.rows(query.order_by(tokens.c.created))
+    return [_shown_token(dict(row._mapping)) for row in rows if row.revoked is None]
 
 
 def revoke_token(service: Service, person: Person, token: str) -> None:
@@ -647,8 +639,7 @@ OF_TOKEN: Final = (
 
 def of_token(service: Service, secret: str, *, kind: str) -> Person | None:
     """Return whose token it is, if it is one that still opens doors."""
-    with service.store.look() as connection:
-        row = connection.execute(OF_TOKEN, {"secret": digest_of(secret)}).first()
+    row = service.store.row(OF_TOKEN, secret=digest_of(secret))
     if row is None or row.kind != kind or row.revoked is not None:
         return None
     if row.expires <= now() or row.disabled is not None:

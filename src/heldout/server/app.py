@@ -1,12 +1,10 @@
 """The web application: the API and the pages over one service."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
@@ -24,7 +22,7 @@ from heldout.server import (
     web_provider,
     web_register,
 )
-from heldout.server.service import Service, TooMany
+from heldout.server.service import Service
 from heldout.server.storage import Json
 
 ABOUT = """How good is this model on the data that nobody may look at?
@@ -68,9 +66,8 @@ def make_app(service: Service) -> FastAPI:
     for part in PARTS:
         app.include_router(part.pages, include_in_schema=False)
     app.add_api_route("/static/{name}", site.static, include_in_schema=False)
-    gate.install(app)
-    for kind in (HeldoutError, HTTPException, RequestValidationError):
-        app.add_exception_handler(kind, _pages_or(app.exception_handlers[kind]))
+    for kind in gate.ANSWERED:
+        app.add_exception_handler(kind, _refused)
     app.add_middleware(gate.Gate, service=service, page=partial(site.stopped, root=root))
     return app
 
@@ -83,24 +80,17 @@ def _description(app: FastAPI) -> Json:
     return FastAPI.openapi(app)
 
 
-def _pages_or(
-    api: Callable[[Request, Any], Response | Awaitable[Response]],
-) -> Callable[[Request, Exception], Response]:
-    """Return a handler that answers with a page, and leaves the API's errors to the API."""
-
-    def handler(request: Request, error: Exception) -> Response:
-        if request.url.path.startswith("/api/"):
-            answer = api(request, error)
-            assert isinstance(answer, Response)
-            return answer
-        if isinstance(error, HeldoutError):
-            shown = site.wrong(request, gate.status_of(error), str(error))
-            if isinstance(error, TooMany):
-                shown.headers["retry-after"] = str(error.seconds)
-            return shown
-        if isinstance(error, HTTPException):
-            words = "There is no such page." if error.status_code == 404 else str(error.detail)
-            return site.wrong(request, error.status_code, words)
-        return site.wrong(request, 422, "The address or the form is not as this page expects it.")
-
-    return handler
+def _refused(request: Request, error: Exception) -> Response:
+    """Say what is wrong: as JSON under /api/, and elsewhere on a page."""
+    answer = gate.problem(error)
+    if request.url.path.startswith("/api/"):
+        return answer
+    words = "The address or the form is not as this page expects it."
+    if isinstance(error, HeldoutError):
+        words = str(error)
+    elif isinstance(error, HTTPException):
+        words = "There is no such page." if error.status_code == 404 else str(error.detail)
+    shown = site.wrong(request, answer.status_code, words)
+    if "retry-after" in answer.headers:
+        shown.headers["retry-after"] = answer.headers["retry-after"]
+    return shown

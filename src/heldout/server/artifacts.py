@@ -16,7 +16,7 @@ from heldout.models.isolate import START
 from heldout.server import jobs
 from heldout.server.accounts import Person
 from heldout.server.service import Conflict, Missing, Service, TooLarge, TooSlow, kilobytes
-from heldout.server.storage import Json, artifacts, evaluations, new_id, now, submissions
+from heldout.server.storage import Json, artifacts, new_id, now
 
 KINDS = {
     "application/onnx": ("model", ".onnx"),
@@ -132,8 +132,7 @@ class Upload:
             file.unlink(missing_ok=True)
         mine = (artifacts.c.id == self.id) & (artifacts.c.state == "receiving")
         gone = {"state": "deleted", "words": "It did not arrive.", "size": 0}
-        with self._service.store.write() as connection:
-            connection.execute(artifacts.update().where(mine).values(gone))
+        self._service.store.change(artifacts.update().where(mine).values(gone))
 
 
 @asynccontextmanager
@@ -179,8 +178,7 @@ def rename(service: Service, person: Person, identity: str, name: str) -> None:
     person.must_be("analyst", scope="ask")
     find(service, person, identity)
     mine = artifacts.update().where(artifacts.c.id == identity)
-    with service.store.write() as connection:
-        connection.execute(mine.values(name=checked_name("name", name)))
+    service.store.change(mine.values(name=checked_name("name", name)))
     service.note(person.name, "rename artefact", identity)
 
 
@@ -194,7 +192,7 @@ def delete(service: Service, person: Person, identity: str) -> None:
         row = connection.execute(_own(person).where(artifacts.c.id == identity)).first()
         if row is None:
             raise Missing("You have no such artefact.")
-        if _waited_for(connection, identity):
+        if jobs.is_needed(connection, jobs.waits, artifact=identity):
             raise Conflict("You asked about it, and that still waits. Cancel it, or wait for it.")
         mine = artifacts.update().where(artifacts.c.id == identity)
         connection.execute(mine.values(state="deleted", words="You deleted it."))
@@ -203,18 +201,6 @@ def delete(service: Service, person: Person, identity: str) -> None:
     for file in service.settings.artifacts.glob(f"{identity}.*"):
         file.unlink(missing_ok=True)
     service.note(person.name, "delete artefact", identity)
-
-
-def _waited_for(connection: sa.Connection, identity: str) -> bool:
-    """Return whether somebody waits for an answer about it, as far as anybody can know."""
-    asked = (evaluations.c.artifact == identity) | (evaluations.c.rival == identity)
-    queries = (
-        sa.select(evaluations.c.id).where(asked, jobs.waits(evaluations)),
-        sa.select(submissions.c.id).where(
-            submissions.c.artifact == identity, jobs.waits(submissions)
-        ),
-    )
-    return any(connection.execute(query.limit(1)).first() is not None for query in queries)
 
 
 def kind_of(content_type: str) -> tuple[str, str]:
@@ -248,8 +234,7 @@ def _own(person: Person) -> sa.Select[Any]:
 def find(service: Service, person: Person, identity: str) -> sa.Row[Any]:
     """Return one of a person's own artefacts; of others nothing is known."""
     person.must_be("analyst")
-    with service.store.look() as connection:
-        row = connection.execute(FIND, {"by": person.name, "named": identity}).first()
+    row = service.store.row(FIND, by=person.name, named=identity)
     if row is None:
         raise Missing("You have no such artefact.")
     return row
@@ -265,17 +250,15 @@ FIND: Final = sa.select(artifacts).where(
 def mine(service: Service, person: Person) -> list[Json]:
     """Return a person's own artefacts, the newest first."""
     person.must_be("analyst")
-    with service.store.read() as connection:
-        rows = connection.execute(_own(person).order_by(artifacts.c.created.desc())).all()
-    return [public(row) for row in rows]
+    newest = _own(person).order_by(artifacts.c.created.desc())
+    return [public(row) for row in service.store.rows(newest)]
 
 
 def names(service: Service, identities: Sequence[str]) -> dict[str, str]:
     """Return what owners call their artefacts, for pages that list what was asked about them."""
     query = sa.select(artifacts.c.id, artifacts.c.name)
-    with service.store.look() as connection:
-        rows = connection.execute(query.where(artifacts.c.id.in_(set(identities))))
-        return {row.id: row.name for row in rows}
+    query = query.where(artifacts.c.id.in_(set(identities)))
+    return {row.id: row.name for row in service.store.rows(query)}
 
 
 def public(row: sa.Row[Any]) -> Json:

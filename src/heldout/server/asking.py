@@ -54,14 +54,6 @@ class Choice:
     def kind(self) -> str:
         return self.question.kind
 
-    @property
-    def title(self) -> str:
-        return self.question.asks
-
-    @property
-    def tells(self) -> str:
-        return self.question.tells
-
     def controls(self, wish: "Wish | Unfilled") -> tuple["Control", ...]:
         """Return the inputs of its form, filled in."""
         return tuple(Control.of(self.kind, field, wish) for field in _shown(self.question))
@@ -227,11 +219,7 @@ class Wish:
 
     def _asked(self, question: type[q.Question[Any]]) -> Json:
         typed = self.fields[question.kind]
-        chosen = dict(self.suggested[question.kind]) | {
-            field.name: field.rule.from_words(typed[field.name], field.name)
-            for field in _shown(question)
-            if typed.get(field.name)
-        }
+        chosen = dict(self.suggested[question.kind]) | _read(question, typed)
         compared = question.rival_field()
         if compared is not None:
             chosen[compared.name] = evaluations.RIVAL
@@ -265,13 +253,17 @@ def typed_question(kind: str, form: Any, epsilon: str) -> Json:
     if kind not in q.kinds():
         raise ArgumentError("Choose what to publish.")
     question = q.find(kind)
-    typed = _typed(form, question)
-    chosen = {
+    chosen = _read(question, _typed(form, question))
+    return question.of_fields({"epsilon": epsilon, **chosen}).as_dict()
+
+
+def _read(question: type[q.Question[Any]], typed: Mapping[str, Sequence[str]]) -> Json:
+    """Return the fields that were typed, by their own rules."""
+    return {
         field.name: field.rule.from_words(typed[field.name], field.name)
         for field in _shown(question)
         if typed.get(field.name)
     }
-    return question.of_fields({"epsilon": epsilon, **chosen}).as_dict()
 
 
 def _typed(query: QueryParams, question: type[q.Question[Any]]) -> dict[str, tuple[str, ...]]:

@@ -263,8 +263,7 @@ def mine(service: Service, person: Person, name: str) -> list[Json]:
     query = sa.select(submissions).where(submissions.c.board == name)
     if posted.owner != person.name:
         query = query.where(submissions.c.owner == person.name)
-    with service.store.read() as connection:
-        rows = connection.execute(query.order_by(submissions.c.created.desc())).all()
+    rows = service.store.rows(query.order_by(submissions.c.created.desc()))
     return [public_submission(row) for row in rows]
 
 

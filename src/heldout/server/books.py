@@ -11,7 +11,8 @@ from fractions import Fraction
 
 import sqlalchemy as sa
 
-from heldout.drawing.chart import PALETTE, Chart, Field, Figure, Layer, Numbers
+from heldout.drawing.chart import Figure
+from heldout.drawing.ledger import spending_over_time
 from heldout.drawing.words import decimal
 from heldout.errors import LedgerTampered
 from heldout.kernel import Loss
@@ -48,8 +49,7 @@ def check_receipt(service: Service) -> None:
     The ledger remembers what it was asked for, so a booking that follows looks again in its own
     transaction. One row of either is read, however long the ledger is.
     """
-    with service.store.look() as connection:
-        row = connection.execute(sa.select(receipts)).first()
+    row = service.store.row(sa.select(receipts))
     if row is None:
         return
     try:
@@ -161,7 +161,7 @@ def spending(service: Service, lines: list[Json]) -> Spending:
     models = _models(service, [str(line["evaluation"]) for line in booked])
     by_analyst: defaultdict[str, Fraction] = defaultdict(Fraction)
     by_model: defaultdict[str, Fraction] = defaultdict(Fraction)
-    points: list[Json] = []
+    points: list[tuple[str, datetime, float]] = []
     for line in booked:
         loss = Loss.from_dict(line["charge"])
         price = loss.rho if loss.epsilon is None else loss.epsilon
@@ -169,15 +169,14 @@ def spending(service: Service, lines: list[Json]) -> Spending:
         who = line["analyst"] or PUBLISHED
         by_analyst[who] += price
         by_model[models.get(str(line["evaluation"]), ROWS_ALONE)] += price
-        points.append({"who": who, "time": line["time"], "spent": float(by_analyst[who])})
+        points.append((who, datetime.fromisoformat(line["time"]), float(by_analyst[who])))
     return Spending(_sorted(by_analyst), _sorted(by_model), _figure(points) if points else None)
 
 
 def _models(service: Service, identities: list[str]) -> dict[str, str]:
     """Return the name of the model that each evaluation was about."""
     query = sa.select(evaluations.c.id, evaluations.c.artifact)
-    with service.store.read() as connection:
-        rows = connection.execute(query.where(evaluations.c.id.in_(set(identities)))).all()
+    rows = service.store.rows(query.where(evaluations.c.id.in_(set(identities))))
     names = artifacts.names(service, [row.artifact for row in rows])
     return {row.id: names.get(row.artifact, NOBODY) if row.artifact else ROWS_ALONE for row in rows}
 
@@ -187,30 +186,18 @@ def _sorted(sums: dict[str, Fraction]) -> tuple[tuple[str, str], ...]:
     return tuple((name, decimal(total)) for name, total in largest)
 
 
-def _figure(points: list[Json]) -> Figure:
+def _figure(points: list[tuple[str, datetime, float]]) -> Figure:
     """Draw what each analyst had spent in all."""
-    first = min(datetime.fromisoformat(point["time"]) for point in points)
-    for point in points:
-        passed = datetime.fromisoformat(point["time"]) - first
-        point["hours"] = passed.total_seconds() / 3600
-    last = max(point["hours"] for point in points)
+    first = min(time for _, time, _ in points)
+    hours = [(who, (time - first).total_seconds() / 3600, spent) for who, time, spent in points]
+    last = max(hour for _, hour, _ in hours)
     unit, title = next(axis for axis in UNITS if last > axis[0] or axis is UNITS[-1])
-    end = max(last / unit, 1.0) * 1.02
-    most = sorted({point["who"]: point["spent"] for point in points}.items(), key=lambda of: -of[1])
-    colours = dict(zip((who for who, _ in most), PALETTE, strict=False))
-    lines = []
-    for who in colours:
-        own = [point for point in points if point["who"] == who]
-        steps = [(0.0, 0.0), *((point["hours"] / unit, point["spent"]) for point in own)]
-        lines += [{"x": x, "y": y, "who": who} for x, y in (*steps, (end, own[-1]["spent"]))]
-    chart = Chart(
-        [Layer("line", lines, color=Field("who"), style={"interpolate": "step-after"})],
-        x=Numbers(f"{title} since {moment(first.timestamp())} UTC", 0.0, end),
-        y=Numbers("Spent in all (epsilon)", 0.0, most[0][1] * 1.05),
-        title="Spending over time",
-        width=520,
-        height=240,
-        colours=colours,
+    spent: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+    for who, hour, amount in hours:
+        spent[who].append((hour / unit, amount))
+    return spending_over_time(
+        spent,
+        x=f"{title} since {moment(first.timestamp())} UTC",
+        last=max(last / unit, 1.0) * 1.02,
+        says="What each analyst had spent in all.",
     )
-    says = "What each analyst had spent in all."
-    return Figure(chart.svg(says=says), says)

@@ -10,7 +10,7 @@ from heldout.drawing.pictures import interval_plot
 from heldout.drawing.words import spread
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.groups import ByGroup
-from heldout.intervals.measure import Measure
+from heldout.intervals.measure import Measure, measures_of
 from heldout.questions.curves.release import CurvesRelease
 from heldout.questions.report.report import Report
 from heldout.server import evaluations
@@ -45,13 +45,6 @@ class SideBySide:
     rows: tuple[tuple[str, ...], ...]
 
 
-def _measures(release: Any) -> dict[str, Measure]:
-    measures: dict[str, Measure] = (
-        release.measures() if isinstance(release, Report) else release.measures
-    )
-    return measures
-
-
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -72,7 +65,7 @@ def blocks(row: Any) -> tuple[Block, ...]:
 
 
 def _block(question: Mapping[str, Any], release: Any) -> Block:
-    measures = _measures(release)
+    measures = measures_of(release)
     headline: Measure = (
         release.largest_gap(LEVEL) if isinstance(release, ByGroup) else release.headline
     )
@@ -107,7 +100,7 @@ def side_by_side(answers: Sequence[tuple[str, Any]], chosen: str | None) -> Side
     curves: dict[str, CurvesRelease] = {}
     for model, row in answers:
         for release in evaluations.releases(row):
-            for name, measure in _measures(release).items():
+            for name, measure in measures_of(release).items():
                 if _is_share(measure):
                     of = shared_by.setdefault(name, {})
                     of[_another(model, of)] = measure

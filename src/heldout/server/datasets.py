@@ -246,11 +246,9 @@ def grant(
     """Give an analyst a share, or one whose share was revoked a new start."""
     owned(service, person, name, scope="manage").ready()
     _check_expiry(expires)
-    with service.store.read() as connection:
-        known = connection.execute(
-            sa.select(people.c.role).where(people.c.name == analyst, people.c.disabled.is_(None))
-        ).scalar()
-    if known != "analyst":
+    there = (people.c.name == analyst) & people.c.disabled.is_(None)
+    known = service.store.row(sa.select(people.c.role).where(there))
+    if known is None or known.role != "analyst":
         raise Missing(f"There is no analyst {shown(analyst)}. An administrator adds people.")
     account = service.ledger.grant(name, analyst=analyst, budget=budget_of(budget), who=person.name)
     mine = (grants.c.dataset == name) & (grants.c.analyst == analyst)
@@ -281,8 +279,7 @@ def change_grant(
         _forget_request(service, name, analyst)
     if expires is not None:
         mine = (grants.c.dataset == name) & (grants.c.analyst == analyst)
-        with service.store.write() as connection:
-            connection.execute(grants.update().where(mine).values(expires=expires))
+        service.store.change(grants.update().where(mine).values(expires=expires))
     service.note(person.name, "change grant", f"{name} to {analyst}")
 
 
@@ -317,8 +314,7 @@ def allowance_request(service: Service, name: str, analyst: str) -> Json | None:
 def allowance_requests(service: Service, names: Sequence[str]) -> list[Json]:
     """Return the requests for larger allowances of some data sets, the oldest first."""
     query = sa.select(requests).where(requests.c.dataset.in_(names)).order_by(requests.c.created)
-    with service.store.read() as connection:
-        return [dict(row._mapping) for row in connection.execute(query)]
+    return [dict(row._mapping) for row in service.store.rows(query)]
 
 
 def decline_request(service: Service, person: Person, name: str, *, analyst: str) -> None:
@@ -329,8 +325,7 @@ def decline_request(service: Service, person: Person, name: str, *, analyst: str
 
 
 def _forget_request(service: Service, name: str, analyst: str) -> None:
-    with service.store.write() as connection:
-        connection.execute(requests.delete().filter_by(dataset=name, analyst=analyst))
+    service.store.change(requests.delete().filter_by(dataset=name, analyst=analyst))
 
 
 def _check_expiry(expires: float | None) -> None:
@@ -345,8 +340,7 @@ def revoke(service: Service, person: Person, name: str, *, analyst: str) -> None
     service.ledger.revoke(name, analyst=analyst, who=person.name)
     _forget_request(service, name, analyst)
     mine = (grants.c.dataset == name) & (grants.c.analyst == analyst)
-    with service.store.write() as connection:
-        connection.execute(grants.update().where(mine).values(revoked=now()))
+    service.store.change(grants.update().where(mine).values(revoked=now()))
     service.note(person.name, "revoke", f"{name} of {analyst}")
 
 
@@ -355,9 +349,8 @@ def raise_budget(service: Service, person: Person, name: str, *, budget: Any) ->
     owned(service, person, name, scope="manage").ready()
     raised = budget_of(budget)
     service.ledger.raise_budget(name, budget=raised, who=person.name)
-    with service.store.write() as connection:
-        mine = datasets.update().where(datasets.c.name == name)
-        connection.execute(mine.values(budget=raised.as_dict()))
+    mine = datasets.update().where(datasets.c.name == name)
+    service.store.change(mine.values(budget=raised.as_dict()))
     service.note(person.name, "raise", name)
 
 
@@ -365,10 +358,8 @@ def close(service: Service, person: Person, name: str) -> None:
     """Close a data set for good: nothing more is asked of it, ever."""
     owned(service, person, name, scope="manage").ready()
     service.ledger.close(name, who=person.name)
-    with service.store.write() as connection:
-        mine = datasets.update().where(datasets.c.name == name)
-        words = "Its custodian closed it."
-        connection.execute(mine.values(state="closed", words=words, closed=now()))
+    mine, words = datasets.update().where(datasets.c.name == name), "Its custodian closed it."
+    service.store.change(mine.values(state="closed", words=words, closed=now()))
     service.note(person.name, "close", name)
 
 
@@ -400,8 +391,7 @@ GONE: Final = sa.select(people.c.name).where(
 
 
 def find(service: Service, name: str) -> Registered:
-    with service.store.look() as connection:
-        row = connection.execute(FIND, {"named": name}).first()
+    row = service.store.row(FIND, named=name)
     if row is None:
         raise Missing(NOT_SEEN.format(shown(name)))
     return Registered.of(row)
@@ -409,8 +399,7 @@ def find(service: Service, name: str) -> Registered:
 
 def declared_ranges(service: Service) -> list[tuple[float, float]]:
     """Return where scores lie on any data set of the server: what uploads are counted against."""
-    with service.store.read() as connection:
-        rows = connection.execute(sa.select(datasets).where(datasets.c.state == "open")).all()
+    rows = service.store.rows(sa.select(datasets).where(datasets.c.state == "open"))
     return list(dict.fromkeys(Registered.of(row).declaration.range for row in rows))
 
 
@@ -424,8 +413,7 @@ def visible(service: Service, person: Person) -> list[Registered]:
         query = query.where(datasets.c.name.in_(mine.where(grants.c.revoked.is_(None))))
     elif person.role != "auditor":
         return []
-    with service.store.read() as connection:
-        return [_as_seen_by(Registered.of(row), person) for row in connection.execute(query)]
+    return [_as_seen_by(Registered.of(row), person) for row in service.store.rows(query)]
 
 
 def _as_seen_by(registered: Registered, person: Person) -> Registered:
@@ -492,10 +480,7 @@ def shares(service: Service, name: str) -> list[Json]:
     """Return every share of a data set, for its custodian and auditors."""
     query = sa.select(grants).where(grants.c.dataset == name).order_by(grants.c.analyst)
     asked = sa.select(evaluations.c.owner, sa.func.count()).where(evaluations.c.dataset == name)
-    with service.store.read() as connection:
-        rows = connection.execute(query).all()
-        asked = asked.group_by(evaluations.c.owner)
-        counts = {row[0]: row[1] for row in connection.execute(asked)}
+    counts = {row[0]: row[1] for row in service.store.rows(asked.group_by(evaluations.c.owner))}
     return [
         {
             "analyst": row.analyst,
@@ -504,7 +489,7 @@ def shares(service: Service, name: str) -> list[Json]:
             "evaluations": counts.get(row.analyst, 0),
         }
         | standing(service, Account(row.account, Budget(epsilon=1)))
-        for row in rows
+        for row in service.store.rows(query)
     ]
 
 

@@ -6,7 +6,7 @@ typed that can be picked, and every step is checked before the next one. A perso
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -147,8 +147,7 @@ def discard(service: Service, person: Person) -> None:
 
 def of(service: Service, person: Person) -> Draft | None:
     """Return what a person began to register, if there is something."""
-    with service.store.read() as connection:
-        row = connection.execute(sa.select(drafts).where(drafts.c.owner == person.name)).first()
+    row = service.store.row(sa.select(drafts).where(drafts.c.owner == person.name))
     return None if row is None else _read(row)
 
 
@@ -188,12 +187,10 @@ def again(service: Service, person: Person, name: str) -> str:
 def fill_in(service: Service, draft: Draft, step: str, form: Form) -> Draft:
     """Keep what a step sent, once it is checked together with the steps before it."""
     picks = draft.picks | {step: {name: list(values) for name, values in form.items()}}
-    filled = Draft(**{field.name: getattr(draft, field.name) for field in fields(Draft)}
-                   | {"picks": picks})  # fmt: skip
+    filled = replace(draft, picks=picks)
     before = draft.steps[: draft.steps.index(step) + 1]
     declaration_of(filled, before)
-    with service.store.write() as connection:
-        connection.execute(drafts.update().where(drafts.c.id == draft.id).values(picks=picks))
+    service.store.change(drafts.update().where(drafts.c.id == draft.id).values(picks=picks))
     return filled
 
 
@@ -228,9 +225,8 @@ def surveyed(connection: sa.Connection, identity: str, offered: Json) -> None:
 
 def source_in(service: Service, identity: str) -> Json | None:
     """Return the source that a draft has; None if it is gone."""
-    with service.store.read() as connection:
-        query = sa.select(drafts.c.source).where(drafts.c.id == identity)
-        return connection.execute(query).scalar()
+    row = service.store.row(sa.select(drafts.c.source).where(drafts.c.id == identity))
+    return None if row is None else row.source
 
 
 def looked_at(connection: sa.Connection, identity: str, columns: Mapping[str, str]) -> None:

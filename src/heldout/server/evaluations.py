@@ -26,7 +26,7 @@ from heldout.server.datasets import Registered, find, has_share, seen, usable_sh
 from heldout.server.parts import PARTS, Part
 from heldout.server.service import Conflict, Missing, Service, note, secret_in
 from heldout.server.signing import answer_of, answer_page
-from heldout.server.storage import Json, boards, evaluations, new_id, now, scorings, submissions
+from heldout.server.storage import Json, evaluations, new_id, now, scorings
 from heldout.server.storage import jobs as storage_jobs
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ ROWS_A_TICK: Final = 100_000
 SCORED_A_TICK: Final = 20_000
 EXAMPLE: Final = {"risk": (0.0, 1.0)}
 FROM_MODELS: Final = '"from_models": {"risk": [0, 1]}, and models bring it'
-UNPAID: Final = ("waiting", "booking")
 CANCELLED: Final = "You cancelled it. Nothing was charged."
 
 
@@ -352,53 +351,69 @@ def submit(
     brought = [usable(service, person, one) for one in (artifact, rival) if one]
     for model in brought if copy is None else ():
         fitting.check(registered, model)
-    stored = [question.as_dict() for question in questions]
-    if copy is not None:
-        stored = [copies.without_columns(question) for question in questions]
-    about_models = {"artifact": artifact or "", "rival": rival, "digest": digest}
-    row = new_row(
-        owner=person.name,
-        registered=registered,
-        questions=stored,
+    return keep_new(
+        service,
+        person,
+        registered,
+        offered,
         key=key,
-        price=offered.loss.as_dict(),
-        **about_models,
+        models=brought,
+        stored=[copies.without_columns(one) for one in questions] if copy is not None else None,
+        artifact=artifact or "",
+        rival=rival,
+        digest=digest,
     )
-    with service.store.write() as connection:
-        old = _of_key(connection, person, key)
-        if old is not None:  # the same key at the same time
-            return _same(old, digest)
-        jobs.check_jobs(service, connection, person.name)
-        new: sa.Row[Any] = connection.execute(INSERT, row).one()
-        seconds = answer_tick(service, registered, stored)
-        after = scored_before(service, connection, registered, brought)
-        job: Json = {"owner": person.name, "seconds": seconds, "after": after, "new": True}
-        jobs.enqueue(connection, "evaluate", new.id, **job)
-        note(connection, person.name, "evaluate", new.id)
-    return new
 
 
-def new_row(
-    *, owner: str, registered: Registered, questions: list[Json], key: str, price: Json, **more: Any
-) -> Json:
-    """Return an evaluation as it is written down first; without `more` it is about rows alone."""
-    return {
+def keep_new(
+    service: Service,
+    person: Person,
+    registered: Registered,
+    offered: q.Quote,
+    *,
+    key: str,
+    models: Sequence[sa.Row[Any]] = (),
+    stored: list[Json] | None = None,
+    published: bool = False,
+    **about: Any,
+) -> sa.Row[Any]:
+    """Write down a new evaluation and let a worker take it up, or return the one of this key.
+
+    What a custodian has `published` counts towards no quota. `stored` are the questions as they are
+    kept, if not whole; `about` says which models they are about, and what was sent.
+    """
+    stored = stored or [question.as_dict() for question in offered.questions]
+    row: Json = {
         "id": new_id(),
-        "owner": owner,
+        "owner": person.name,
         "dataset": registered.name,
         "artifact": "",
         "rival": None,
         "revision": registered.revision,
-        "questions": questions,
+        "questions": stored,
         "key": key,
         "digest": "",
-        "price": price,
+        "price": offered.loss.as_dict(),
         "state": "waiting",
         "words": "It waits for a worker.",
         "statement": None,
         "created": now(),
         "visible": None,
-    } | more
+    } | about
+    with service.store.write() as connection:
+        old = _of_key(connection, person, key)
+        if old is not None:  # the same key at the same time
+            return _same(old, row["digest"])
+        if not published:
+            jobs.check_jobs(service, connection, person.name)
+        new: sa.Row[Any] = connection.execute(INSERT, row).one()
+        seconds = answer_tick(service, registered, stored)
+        after = scored_before(service, connection, registered, models)
+        job: Json = {"owner": person.name, "seconds": seconds, "after": after, "new": True}
+        jobs.enqueue(connection, "evaluate", new.id, **job)
+        done = ("publish", f"{registered.name} {new.id}") if published else ("evaluate", new.id)
+        note(connection, person.name, *done)
+    return new
 
 
 INSERT: Final = evaluations.insert().returning(evaluations)
@@ -467,20 +482,10 @@ def scored_first(
 
 def not_needed(connection: sa.Connection, artifact: str, dataset: str, revision: int) -> None:
     """Cancel a scoring that nobody waits for any more, if no worker has begun it."""
-    asked = (evaluations.c.artifact == artifact) | (evaluations.c.rival == artifact)
-    asked &= (evaluations.c.dataset == dataset) & (evaluations.c.revision == revision)
-    asked &= evaluations.c.state.in_(UNPAID)
-    on_rows = sa.select(boards.c.name).where(boards.c.dataset == dataset)
-    shown_to = submissions.c.board.in_(on_rows) & (submissions.c.artifact == artifact)
-    shown_to &= submissions.c.state.in_(UNPAID)
-    for query in (
-        sa.select(evaluations.c.id).where(asked),
-        sa.select(submissions.c.id).where(shown_to),
-    ):
-        if connection.execute(query.limit(1)).first() is not None:
-            return
+    place: Json = {"artifact": artifact, "dataset": dataset, "revision": revision}
+    if jobs.is_needed(connection, jobs.is_unpaid, **place):
+        return
     if jobs.cancel(connection, "score", f"{artifact}/{revision}/{dataset}"):
-        place = {"artifact": artifact, "dataset": dataset, "revision": revision}
         connection.execute(scorings.delete().filter_by(**place))
 
 
@@ -558,10 +563,7 @@ def _same(row: sa.Row[Any], digest: str) -> sa.Row[Any]:
 def find_one(service: Service, person: Person, identity: str) -> sa.Row[Any]:
     """Return an evaluation, for its owner or the custodian of its rows."""
     person.must_be("analyst", "custodian")
-    with service.store.look() as connection:
-        row = connection.execute(ONE, {"named": identity}).first()
-    seen_row: sa.Row[Any] = _may_see(service, person, row)
-    return seen_row
+    return _may_see(service, person, service.store.row(ONE, named=identity))
 
 
 ONE: Final = sa.select(evaluations).where(evaluations.c.id == sa.bindparam("named"))
@@ -570,13 +572,13 @@ GLANCE: Final = sa.select(evaluations.c.owner, evaluations.c.dataset, evaluation
 )
 
 
-def glance(service: Service, person: Person, identity: str) -> Any:
+def glance(service: Service, person: Person, identity: str) -> sa.Row[Any]:
     """Return when an evaluation may be seen, for whoever waits for it; without what it says."""
     person.must_be("analyst", "custodian")
     return _may_see(service, person, service.store.first(GLANCE, named=identity))
 
 
-def _may_see(service: Service, person: Person, row: Any) -> Any:
+def _may_see(service: Service, person: Person, row: sa.Row[Any] | None) -> sa.Row[Any]:
     if row is not None and (row.owner == person.name or _is_about_own(service, person, row)):
         return row
     raise Missing("There is no such evaluation that you may see.")
@@ -601,8 +603,7 @@ def history(service: Service, person: Person, dataset: str | None = None) -> lis
         query = query.where(evaluations.c.dataset.in_(names))
     if dataset is not None:
         query = query.where(evaluations.c.dataset == dataset)
-    with service.store.read() as connection:
-        return list(connection.execute(query).all())
+    return service.store.rows(query)
 
 
 def public(service: Service, row: sa.Row[Any], *, answers: bool = True, new: bool = False) -> Json:
@@ -642,9 +643,8 @@ def _place(service: Service, row: sa.Row[Any]) -> int:
 
     People take turns, so of everybody else at most one more than one's own that came before.
     """
-    values = {"by": row.owner, "made": row.created, "time": now()}
-    with service.store.look() as connection:
-        waiting = {who: int(count) for who, count in connection.execute(BEFORE, values)}
+    before = service.store.rows(BEFORE, by=row.owner, made=row.created, time=now())
+    waiting = {who: int(count) for who, count in before}
     own = waiting.pop(row.owner, 0)
     return own + sum(min(count, own + 1) for count in waiting.values())
 
@@ -678,7 +678,7 @@ def expected(service: Service, row: sa.Row[Any]) -> float | None:
     known = service.store.first(BEGUN, named=row.id)
     if known is None:
         return None
-    state, begun, before, scoring = known
+    state, begun, before, scoring = tuple(known)
     if "running" not in (state, before):
         return None
     registered = find(service, row.dataset)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
-from fastapi import Depends, FastAPI, Header, HTTPException, Request
+from fastapi import Depends, Header, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict
@@ -124,13 +124,22 @@ def status_of(error: HeldoutError) -> int:
     return 422
 
 
-def problem(error: HeldoutError) -> JSONResponse:
-    """Return an error as JSON: its kind, and what is wrong in words (RFC 9457)."""
-    status = status_of(error)
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
-    if isinstance(error, TooMany):
-        headers["Retry-After"] = str(error.seconds)
-    return refusal(type(error).__name__, status, str(error), headers)
+def problem(error: Exception) -> JSONResponse:
+    """Return an error of any kind as JSON: what it is, and what is wrong in words (RFC 9457)."""
+    if isinstance(error, HeldoutError):
+        status = status_of(error)
+        headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+        if isinstance(error, TooMany):
+            headers["Retry-After"] = str(error.seconds)
+        return refusal(type(error).__name__, status, str(error), headers)
+    if isinstance(error, AnyHTTPException):
+        return refusal("HttpError", error.status_code, error.detail, error.headers)
+    words = "A text holds a character that no database keeps: a NUL, or half of one."
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"][1:]))
+        words = f"{where or 'The request'}: {first['msg']}."
+    return refusal("RequestError", 422, words)
 
 
 def refusal(kind: str, status: int, words: str, headers: Headers = None) -> JSONResponse:
@@ -139,29 +148,11 @@ def refusal(kind: str, status: int, words: str, headers: Headers = None) -> JSON
     return JSONResponse(content, status, headers, media_type="application/problem+json")
 
 
-def install(app: FastAPI) -> None:
-    """Turn errors of every kind into words."""
-
-    @app.exception_handler(HeldoutError)
-    def _ours(_: Request, error: HeldoutError) -> Response:
-        return problem(error)
-
-    @app.exception_handler(RequestValidationError)
-    def _form(_: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"][1:]))
-        words = f"{where or 'The request'}: {first['msg']}."
-        return refusal("RequestError", 422, words)
-
-    @app.exception_handler(UnicodeEncodeError)
-    @app.exception_handler(DataError)
-    def _text(_: Request, error: Exception) -> Response:
-        words = "A text holds a character that no database keeps: a NUL, or half of one."
-        return refusal("RequestError", 422, words)
-
-    @app.exception_handler(AnyHTTPException)
-    def _http(_: Request, error: AnyHTTPException) -> Response:
-        return refusal("HttpError", error.status_code, error.detail, error.headers)
+ANSWERED: Final = (
+    *(HeldoutError, AnyHTTPException, RequestValidationError),
+    *(UnicodeEncodeError, DataError),
+)
+"""Errors that are answered in words; any other one is the server's own fault."""
 
 
 class Gate:
@@ -269,7 +260,7 @@ class Gate:
         if first == ["oidc"] or (scope["method"] == "POST" and first == ["sign-in"]):
             self._rates.take(f"sign in at {address}", self._settings.sign_ins_per_minute)
         request = Request(scope)
-        for secret in (bearer(request), request.cookies.get(session_cookie(self._settings))):
+        for secret in (bearer(request), request.cookies.get(cookie_name(self._settings))):
             if secret:
                 self._rates.take(f"token {hash(secret)}", most)
 
@@ -381,9 +372,9 @@ def announced(request: Request) -> int | None:
     return int(length[:20]) if length.isascii() and length.isdigit() else None
 
 
-def session_cookie(settings: Settings) -> str:
-    """Return the name of the cookie that holds a browser's session."""
-    return "__Host-heldout" if settings.secure else "heldout"
+def cookie_name(settings: Settings, name: str = "heldout") -> str:
+    """Return what a cookie of ours is called; without a name, the one of a browser's session."""
+    return f"__Host-{name}" if settings.secure else name
 
 
 def bearer(request: Request) -> str:

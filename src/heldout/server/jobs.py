@@ -10,15 +10,26 @@ took: else they would show how long a scoring was.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from heldout.server.service import Service, TooLarge, TooMany, in_words, kilobytes
-from heldout.server.storage import Store, artifacts, evaluations, jobs, now, scorings, submissions
+from heldout.server.storage import (
+    Store,
+    artifacts,
+    boards,
+    evaluations,
+    jobs,
+    now,
+    scorings,
+    submissions,
+)
 
 FLOAT: Final = sa.Float(53)
+UNPAID: Final = ("waiting", "booking")
 MOST_ATTEMPTS: Final = 3
 HOUR: Final = 3600.0
 SCORE_BYTES: Final = 16
@@ -124,9 +135,8 @@ def claim(store: Store, *, worker: str, lease: float, most_running: int = 1) -> 
 
 
 def renew(store: Store, job: Job, *, worker: str, lease: float) -> None:
-    with store.write() as connection:
-        mine = jobs.update().where(jobs.c.id == job.id, jobs.c.worker == worker)
-        connection.execute(mine.values(lease=now() + lease))
+    mine = jobs.update().where(jobs.c.id == job.id, jobs.c.worker == worker)
+    store.change(mine.values(lease=now() + lease))
 
 
 def again(connection: sa.Connection, job: Job) -> None:
@@ -155,6 +165,37 @@ def waits(table: sa.Table) -> sa.ColumnElement[bool]:
     Not by its state: a place that is free before the tick would tell when the work was done.
     """
     return table.c.visible.is_(None) | (table.c.visible > now())
+
+
+def is_unpaid(table: sa.Table) -> sa.ColumnElement[bool]:
+    """Return whether the price of something is not booked yet."""
+    return table.c.state.in_(UNPAID)
+
+
+def is_needed(
+    connection: sa.Connection,
+    still: Callable[[sa.Table], sa.ColumnElement[bool]],
+    *,
+    artifact: str | None = None,
+    dataset: str | None = None,
+    revision: int | None = None,
+) -> bool:
+    """Return whether an evaluation or a submission is about a model, or some rows, or both.
+
+    `still` says which count: those that wait as far as anybody is told, or that are not paid for.
+    """
+    asked, shown = [still(evaluations)], [still(submissions)]
+    if artifact is not None:
+        asked.append((evaluations.c.artifact == artifact) | (evaluations.c.rival == artifact))
+        shown.append(submissions.c.artifact == artifact)
+    if dataset is not None:
+        asked.append(evaluations.c.dataset == dataset)
+        on_rows = sa.select(boards.c.name).where(boards.c.dataset == dataset)
+        shown.append(submissions.c.board.in_(on_rows))
+    if revision is not None:
+        asked.append(evaluations.c.revision == revision)
+    queries = (sa.select(evaluations.c.id).where(*asked), sa.select(submissions.c.id).where(*shown))
+    return any(connection.execute(query.limit(1)).first() is not None for query in queries)
 
 
 def check_jobs(service: Service, connection: sa.Connection, owner: str) -> None:

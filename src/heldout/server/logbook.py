@@ -72,9 +72,8 @@ def log_lines(service: Service, person: Person, chosen: Filter) -> list[Json]:
     if person.role != "auditor":
         own = sa.select(datasets.c.name).where(datasets.c.owner == person.name)
         query = query.where((log.c.person == person.name) | evaluations.c.dataset.in_(own))
-    with service.store.read() as connection:
-        rows = connection.execute(query.order_by(log.c.id.desc()).limit(MOST_LINES)).mappings()
-        return [dict(row) | {"price": _price(row["price"])} for row in rows]
+    rows = service.store.rows(query.order_by(log.c.id.desc()).limit(MOST_LINES))
+    return [dict(row._mapping) | {"price": _price(row.price)} for row in rows]
 
 
 def _price(price: Json | None) -> str | None:
@@ -83,9 +82,8 @@ def _price(price: Json | None) -> str | None:
 
 def actions(service: Service) -> list[str]:
     """Return every action that the log has."""
-    with service.store.read() as connection:
-        query = sa.select(log.c.action).distinct().order_by(log.c.action)
-        return list(connection.execute(query).scalars())
+    known = service.store.rows(sa.select(log.c.action).distinct().order_by(log.c.action))
+    return [row.action for row in known]
 
 
 def as_csv(service: Service, person: Person, chosen: Filter) -> Iterator[str]:

@@ -13,10 +13,10 @@ import sqlalchemy as sa
 from heldout import questions as q
 from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.kernel.ledger.records import checked_name
-from heldout.server import evaluations, jobs
+from heldout.server import evaluations
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered, owned, seen
-from heldout.server.service import Missing, Service, note
+from heldout.server.service import Missing, Service
 from heldout.server.storage import Json
 from heldout.server.storage import evaluations as table
 
@@ -55,24 +55,7 @@ def publish(
     left, wanted = service.ledger.standing(name)[2], offered.loss.epsilon
     if wanted is not None and left.epsilon is not None and wanted > left.epsilon:
         raise BudgetExceeded(f"It costs {offered.loss}, and {left} is left. Nothing was charged.")
-    row = evaluations.new_row(
-        owner=person.name,
-        registered=registered,
-        questions=[asked.as_dict()],
-        key=key,
-        price=offered.loss.as_dict(),
-    )
-    with service.store.write() as connection:
-        old = connection.execute(
-            evaluations.OF_KEY, {"by": person.name, "under": key}
-        ).first()  # the same form, sent twice
-        if old is not None:
-            return old
-        new: sa.Row[Any] = connection.execute(evaluations.INSERT, row).one()
-        seconds = evaluations.answer_tick(service, registered, row["questions"])
-        jobs.enqueue(connection, "evaluate", new.id, owner=person.name, seconds=seconds, new=True)
-        note(connection, person.name, "publish", f"{name} {new.id}")
-    return new
+    return evaluations.keep_new(service, person, registered, offered, key=key, published=True)
 
 
 NEEDS: Final = (
@@ -83,9 +66,7 @@ NEEDS: Final = (
 
 def listed(service: Service, registered: Registered) -> list[sa.Row[Any]]:
     """Return what a custodian published of a data set, the newest first; also what still waits."""
-    values = {"of": registered.name, "by": registered.owner}
-    with service.store.look() as connection:
-        return list(connection.execute(OF_CUSTODIAN, values).all())
+    return service.store.rows(OF_CUSTODIAN, of=registered.name, by=registered.owner)
 
 
 def shown(service: Service, registered: Registered) -> list[Json]:

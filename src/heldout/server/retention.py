@@ -16,11 +16,9 @@ import sqlalchemy as sa
 from heldout.server import artifacts as artifact_files
 from heldout.server import jobs, rows
 from heldout.server.datasets import find
-from heldout.server.evaluations import UNPAID
 from heldout.server.service import Service
 from heldout.server.storage import (
     artifacts,
-    boards,
     datasets,
     evaluations,
     log,
@@ -94,16 +92,6 @@ def _unused(artifact: "sa.ColumnElement[str]", days: float) -> sa.ColumnElement[
     return sa.and_(*recent)
 
 
-def _waited_for(connection: sa.Connection, artifact: str) -> bool:
-    """Return whether something that is not paid for yet needs an artefact."""
-    asked = (evaluations.c.artifact == artifact) | (evaluations.c.rival == artifact)
-    for table, mine in ((evaluations, asked), (submissions, submissions.c.artifact == artifact)):
-        query = sa.select(table.c.id).where(mine, table.c.state.in_(UNPAID)).limit(1)
-        if connection.execute(query).first() is not None:
-            return True
-    return False
-
-
 def _models(service: Service) -> Iterator[Due]:
     days = service.settings.keep_models
     if days is None:
@@ -111,12 +99,10 @@ def _models(service: Service) -> Iterator[Due]:
     old = (artifacts.c.created <= _before(days)) & artifacts.c.state.in_(("ready", "refused"))
     query = sa.select(artifacts).where(old, _unused(artifacts.c.id, days))
     words = f"Deleted after {days:g} days without a question."
-    with service.store.read() as connection:
-        old_rows = connection.execute(query).all()
-    for row in old_rows:
+    for row in service.store.rows(query):
 
         def delete(connection: sa.Connection, row: Any = row) -> bool:
-            if _waited_for(connection, row.id):
+            if jobs.is_needed(connection, jobs.is_unpaid, artifact=row.id):
                 return False
             mine = artifacts.update().where(artifacts.c.id == row.id)
             connection.execute(mine.values(state="deleted", words=words))
@@ -137,12 +123,10 @@ def _scores(service: Service) -> Iterator[Due]:
     query = query.join(artifacts, artifacts.c.id == scorings.c.artifact)
     done = scorings.c.state.in_(("ready", "refused")) & (scorings.c.visible <= _before(days))
     query = query.where(done, _unused(scorings.c.artifact, days))
-    with service.store.read() as connection:
-        names = connection.execute(query).scalars().all()
-    for artifact in names:
+    for (artifact,) in service.store.rows(query):
 
         def delete(connection: sa.Connection, artifact: str = artifact) -> bool:
-            if _waited_for(connection, artifact):
+            if jobs.is_needed(connection, jobs.is_unpaid, artifact=artifact):
                 return False
             _forget_scores(service, connection, artifact)
             return True
@@ -164,11 +148,8 @@ def _answers(service: Service) -> Iterator[Due]:
     if days is None:
         return
     old = (evaluations.c.state == "answered") & (evaluations.c.visible <= _before(days))
-    with service.store.read() as connection:
-        old_rows = connection.execute(
-            sa.select(evaluations.c.id, evaluations.c.owner, evaluations.c.statement).where(old)
-        ).all()
-    for row in old_rows:
+    query = sa.select(evaluations.c.id, evaluations.c.owner, evaluations.c.statement).where(old)
+    for row in service.store.rows(query):
         receipt = row.statement["receipt"]
         words = f"The answer was deleted after {days:g} days. Its price stays spent, as entry "
         values = {
@@ -189,23 +170,14 @@ def _rows(service: Service) -> Iterator[Due]:
     if days is None:
         return
     old = (datasets.c.state == "closed") & (datasets.c.closed <= _before(days))
-    with service.store.read() as connection:
-        names = connection.execute(sa.select(datasets.c.name).where(old)).scalars().all()
     private = service.settings.private
-    for name in names:
+    for (name,) in service.store.rows(sa.select(datasets.c.name).where(old)):
         registered = find(service, name)
         if not any(rows.files_about(private, name)):
             continue
 
         def delete(connection: sa.Connection, name: str = name, about: Any = registered) -> bool:
-            on_rows = sa.select(boards.c.name).where(boards.c.dataset == name)
-            waiting = (
-                sa.select(evaluations.c.id).where(evaluations.c.dataset == name,
-                                                  evaluations.c.state.in_(UNPAID)),
-                sa.select(submissions.c.id).where(submissions.c.board.in_(on_rows),
-                                                  submissions.c.state.in_(UNPAID)),
-            )  # fmt: skip
-            if any(connection.execute(query.limit(1)).first() is not None for query in waiting):
+            if jobs.is_needed(connection, jobs.is_unpaid, dataset=name):
                 return False
             connection.execute(scorings.delete().where(scorings.c.dataset == name))
             rows.forget_rows(about, settings=service.settings)

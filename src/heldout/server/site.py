@@ -26,7 +26,7 @@ from heldout.drawing.words import decimal
 from heldout.kernel import Loss
 from heldout.server.accounts import LIVES, Person, of_token
 from heldout.server.evaluations import web_secret
-from heldout.server.gate import FACTOR_FIRST, Unknown, counted, service_of
+from heldout.server.gate import FACTOR_FIRST, Unknown, cookie_name, counted, service_of
 from heldout.server.service import Forbidden, Missing, Service, kilobytes, moment
 from heldout.server.storage import Json
 
@@ -79,10 +79,6 @@ DONE: Final = {
 # --- who is looking ------------------------------------------------------------------------------
 
 
-def _cookie(service: Service, name: str) -> str:
-    return f"__Host-{name}" if service.settings.secure else name
-
-
 def keep(
     request: Request,
     answer: Response,
@@ -95,7 +91,7 @@ def keep(
     """Set a cookie that no script reads and no other site sends, unless a link from there may."""
     service = service_of(request)
     answer.set_cookie(
-        _cookie(service, name),
+        cookie_name(service.settings, name),
         value,
         max_age=seconds,
         path="/",
@@ -107,7 +103,7 @@ def keep(
 
 def remembered(request: Request, name: str) -> str:
     """Return a cookie of ours; empty if there is none."""
-    return request.cookies.get(_cookie(service_of(request), name), "")
+    return request.cookies.get(cookie_name(service_of(request).settings, name), "")
 
 
 def forget(request: Request, answer: Response, name: str) -> None:
@@ -124,7 +120,7 @@ def visitor(request: Request) -> Person | None:
     """Return the owner of the browser's session, or None."""
     if not hasattr(request.state, "person"):
         service = service_of(request)
-        secret = request.cookies.get(_cookie(service, "heldout"))
+        secret = remembered(request, "heldout")
         owner = None if not secret else of_token(service, secret, kind="browser")
         request.state.person = None if owner is None else counted(request, owner)
     person = request.state.person
@@ -152,7 +148,7 @@ def _anchor(request: Request, person: Person | None) -> str:
     """Return what a form's token is made of: the session, or before it a cookie of its own."""
     if person is not None:
         return person.token
-    return request.cookies.get(_cookie(service_of(request), "visit"), "")
+    return remembered(request, "visit")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
@@ -41,214 +41,145 @@ metadata = sa.MetaData(
 )
 
 
-def _table(name: str, *columns: sa.Column[Any], **more: Any) -> sa.Table:
-    return sa.Table(f"server_{name}", metadata, *columns, *more.get("also", ()))
+TYPES: Final[dict[str, Any]] = {
+    "": sa.Text(),
+    "big": sa.BigInteger(),
+    "flag": sa.Boolean(),
+    "int": sa.Integer(),
+    "json": sa.JSON(),
+    "number": sa.Float(precision=53),
+    "time": sa.Float(precision=53),
+}
 
 
-def _text(name: str, **more: Any) -> "sa.Column[str]":
-    return sa.Column(name, sa.Text, **{"nullable": False} | more)
+def columns_of(words: str, *, key: str) -> list[sa.Column[Any]]:
+    """Return columns from words such as `owner`, `size:big`, `expires:time?` and `begun:time=0`.
+
+    A column is text unless its type follows a colon, never NULL unless a question mark does, and
+    new rows have what follows an equals sign.
+    """
+    made, keys = [], key.split()
+    for word in words.split():
+        described, _, default = word.partition("=")
+        name, _, kind = described.removesuffix("?").partition(":")
+        several = len(keys) > 1 and name in keys
+        more: Json = {"nullable": described.endswith("?")}
+        if default:
+            more["default"] = int(default)
+        made.append(sa.Column(name, TYPES[kind], autoincrement=not several and "auto", **more))
+    return made
 
 
-def _when(name: str, **more: Any) -> "sa.Column[float]":
-    return sa.Column(name, sa.Float(53), **{"nullable": False} | more)
+def _table(name: str, words: str, *, key: str, index: str = "", unique: str = "") -> sa.Table:
+    """Return `server_NAME`, as its migrations write it: see `migrations.tables.create`."""
+    table = sa.Table(f"server_{name}", metadata, *columns_of(words, key=key))
+    table.append_constraint(sa.PrimaryKeyConstraint(*key.split()))
+    if unique:
+        table.append_constraint(sa.UniqueConstraint(*unique.split()))
+    for together in index.split():
+        sa.Index(None, *(table.c[column] for column in together.split("+")))
+    return table
 
 
 people = _table(
     "people",
-    _text("name", primary_key=True),
-    _text("role"),
-    _text("password", nullable=True),
-    _when("created"),
-    _when("disabled", nullable=True),
-    _text("subject", nullable=True, unique=True),
-    sa.Column("factor", sa.JSON, nullable=True),
+    "name role password? created:time disabled:time? subject? factor:json?",
+    key="name",
+    unique="subject",
 )
 """`subject` is who somebody is at the institution's provider; `factor` their second factor."""
 tries = _table(
-    "tries",
-    _text("name", primary_key=True),  # a digest: people type passwords where names belong
-    _text("address", primary_key=True),
-    sa.Column("failures", sa.Integer, nullable=False),
-    _when("retry"),
-    _when("time", index=True),
+    "tries", "name address failures:int retry:time time:time", key="name address", index="time"
 )
-"""Passwords that were tried, by name and address, whether or not anybody has the name."""
+"""Passwords that were tried, by name and address, whether or not anybody has the name. Names are
+digests: people type passwords where names belong."""
 tokens = _table(
     "tokens",
-    _text("id", primary_key=True),
-    _text("person", index=True),
-    _text("kind"),  # "api", "browser" or "link"
-    _text("digest", unique=True),
-    _text("label"),
-    sa.Column("scopes", sa.JSON, nullable=False),
-    _when("created"),
-    _when("expires"),
-    _when("revoked", nullable=True),
-    _text("parent", nullable=True, index=True),  # the token that made it
+    "id person kind digest label scopes:json created:time expires:time revoked:time? parent?",
+    key="id",
+    index="person parent",
+    unique="digest",
 )
+"""`kind` is api, browser or link; `parent` the token that made it."""
 datasets = _table(
     "datasets",
-    _text("name", primary_key=True),
-    _text("owner", index=True),
-    sa.Column("source", sa.JSON, nullable=False),
-    sa.Column("declaration", sa.JSON, nullable=False),
-    sa.Column("budget", sa.JSON, nullable=False),
-    _text("facts"),
-    _text("state"),  # "checking", "open", "refused", "closed"
-    _text("words"),
-    sa.Column("about", sa.JSON, nullable=True),
-    sa.Column("revision", sa.Integer, nullable=False, default=1),
-    _when("created"),
-    _when("closed", nullable=True),
+    "name owner source:json declaration:json budget:json facts state words about:json? "
+    "revision:int created:time closed:time?",
+    key="name",
+    index="owner",
 )
+"""`state` is checking, open, refused or closed."""
 drafts = _table(
-    "drafts",  # registrations that a custodian is filling in
-    _text("id", primary_key=True),
-    _text("owner", index=True),
-    _text("state"),  # "surveying", "choosing", "looking", "ready"
-    _text("words"),
-    sa.Column("offered", sa.JSON, nullable=True),
-    sa.Column("source", sa.JSON, nullable=True),
-    sa.Column("columns", sa.JSON, nullable=True),
-    sa.Column("picks", sa.JSON, nullable=False),
-    _when("created"),
+    "drafts",
+    "id owner state words offered:json? source:json? columns:json? picks:json created:time",
+    key="id",
+    index="owner",
 )
-"""The choices, what was chosen, its columns with their types, and the forms."""
+"""Registrations that a custodian is filling in: the choices, what was chosen, its columns with
+their types, and the forms. `state` is surveying, choosing, looking or ready."""
 grants = _table(
     "grants",
-    _text("dataset", primary_key=True),
-    _text("analyst", primary_key=True),
-    _text("account"),
-    _when("expires", nullable=True),
-    _when("revoked", nullable=True),
-    _when("created"),
+    "dataset analyst account expires:time? revoked:time? created:time",
+    key="dataset analyst",
 )
-requests = _table(
-    "requests",  # for a larger allowance
-    _text("dataset", primary_key=True),
-    _text("analyst", primary_key=True),
-    _text("budget"),
-    _text("why"),
-    _when("created"),
-)
+requests = _table("requests", "dataset analyst budget why created:time", key="dataset analyst")
+"""Requests for a larger allowance."""
 artifacts = _table(
     "artifacts",
-    _text("id", primary_key=True),
-    _text("owner", index=True),
-    _text("name"),
-    _text("kind"),  # "model" or "predictions"
-    sa.Column("size", sa.BigInteger, nullable=False),
-    _text("sha256"),
-    _text("state"),  # "receiving", "checking", "ready", "refused", "deleted"
-    _text("words"),
-    sa.Column("features", sa.JSON, nullable=True),
-    sa.Column("found", sa.JSON, nullable=True),
-    _when("created"),
-    sa.Column("copied", sa.BigInteger, nullable=False, default=0, server_default="0"),
+    "id owner name kind size:big sha256 state words features:json? found:json? created:time "
+    "copied:big=0",
+    key="id",
+    index="owner",
 )
-"""`copied` are the bytes of what a worker made of predictions."""
+"""`state` is receiving, checking, ready, refused or deleted; `copied` are the bytes of what a
+worker made of predictions."""
 scorings = _table(
     "scorings",
-    _text("artifact", primary_key=True),
-    _text("dataset", primary_key=True),
-    sa.Column("revision", sa.Integer, primary_key=True, autoincrement=False),
-    _text("state"),  # "waiting", "ready", "refused"
-    _text("words"),
-    _when("visible"),
-    sa.Column("size", sa.BigInteger, nullable=False, default=0, server_default="0"),
+    "artifact dataset revision:int state words visible:time size:big=0",
+    key="artifact dataset revision",
 )
-"""`size` is what the scores count for: by public figures, as a file's own size depends on rows."""
+"""`state` is waiting, ready or refused. `size` is what the scores count for: by public figures, as
+a file's own size depends on rows."""
 evaluations = _table(
     "evaluations",
-    _text("id", primary_key=True),
-    _text("owner", index=True),
-    _text("dataset", index=True),
-    _text("artifact"),
-    _text("rival", nullable=True),
-    sa.Column("revision", sa.Integer, nullable=False),
-    sa.Column("questions", sa.JSON, nullable=False),
-    _text("key"),
-    _text("digest"),
-    sa.Column("price", sa.JSON, nullable=False),
-    _text("state"),  # "waiting", "booking", "answered", "expired", "refused", "lost", ...
-    _text("words"),
-    sa.Column("statement", sa.JSON, nullable=True),
-    _when("created"),
-    _when("visible", nullable=True),
-    also=[sa.UniqueConstraint("owner", "key")],
+    "id owner dataset artifact rival? revision:int questions:json key digest price:json state "
+    "words statement:json? created:time visible:time?",
+    key="id",
+    index="dataset owner",
+    unique="owner key",
 )
-receipts = _table(
-    "receipts",  # one row: the newest booking or registration that the worker made
-    _text("place", primary_key=True),
-    _text("ledger"),
-    sa.Column("sequence", sa.BigInteger, nullable=False),
-    _text("hash"),
-)
+"""`state` is waiting, booking, answered, expired, refused, lost or cancelled."""
+receipts = _table("receipts", "place ledger sequence:big hash", key="place")
+"""One row: the newest booking or registration that the worker made."""
 boards = _table(
     "boards",
-    _text("name", primary_key=True),
-    _text("dataset", index=True),
-    _text("owner"),
-    sa.Column("revision", sa.Integer, nullable=False),
-    sa.Column("plan", sa.JSON, nullable=False),
-    _text("facts"),
-    sa.Column("each", sa.Integer, nullable=False),
-    _when("ends", nullable=True),
-    _text("state"),  # "opening", "open", "refused", "lost"
-    _text("words"),
-    _when("created"),
+    "name dataset owner revision:int plan:json facts each:int ends:time? state words created:time",
+    key="name",
+    index="dataset",
 )
+"""`state` is opening, open, refused or lost."""
 submissions = _table(
     "submissions",
-    _text("id", primary_key=True),
-    _text("board", index=True),
-    _text("owner", index=True),
-    _text("artifact"),
-    _text("title"),
-    _text("key"),
-    _text("state"),  # "waiting", "booking", "judged", "refused", "cancelled"
-    _text("words"),
-    sa.Column("improved", sa.Boolean, nullable=True),
-    sa.Column("score", sa.Float(53), nullable=True),
-    _when("created"),
-    _when("visible", nullable=True),
-    also=[sa.UniqueConstraint("owner", "key")],
+    "id board owner artifact title key state words improved:flag? score:number? created:time "
+    "visible:time?",
+    key="id",
+    index="board owner",
+    unique="owner key",
 )
+"""`state` is waiting, booking, judged, refused or cancelled."""
 jobs = _table(
     "jobs",
-    sa.Column("id", sa.Integer, primary_key=True),
-    _text("kind"),
-    _text("subject"),
-    sa.Column("after", sa.Integer, nullable=True),
-    _text("state", index=True),  # "waiting", "running", "done", "cancelled"
-    _text("worker", nullable=True),
-    _when("lease", default=0.0),
-    sa.Column("attempts", sa.Integer, nullable=False, default=0),
-    _when("created"),
-    _text("owner", default="", server_default=""),
-    _when("seconds", default=0.0, server_default="0"),
-    _when("begun", default=0.0, server_default="0"),
-    _when("due", default=0.0, server_default="0"),
-    also=[sa.UniqueConstraint("kind", "subject"), sa.Index(None, "owner", "begun")],
+    "id:int kind subject after:int? state worker? lease:time=0 attempts:int=0 created:time owner "
+    "seconds:time=0 begun:time=0 due:time=0",
+    key="id",
+    index="state owner+begun",
+    unique="kind subject",
 )
-"""`seconds` is what a job counts for, by public figures; what comes after it waits until `due`."""
-workers = _table(
-    "workers",
-    _text("name", primary_key=True),
-    _text("version"),
-    _when("begun"),
-    _when("seen"),
-    _text("job", nullable=True),  # the kind of what it does
-)
-log = _table(
-    "log",
-    sa.Column("id", sa.Integer, primary_key=True),
-    _when("time", index=True),
-    _text("person", nullable=True),
-    _text("action"),
-    _text("subject"),
-    sa.Column("status", sa.Integer, nullable=False),
-)
+"""`state` is waiting, running, done or cancelled. `seconds` is what a job counts for, by public
+figures; what comes after it waits until `due`."""
+workers = _table("workers", "name version begun:time seen:time job?", key="name")
+"""Workers that are alive, and the kind of job that each does."""
+log = _table("log", "id:int time:time person? action subject status:int", key="id", index="time")
 
 
 def now() -> float:
@@ -296,7 +227,7 @@ class Store:
         with self.engine.connect() as connection:
             yield connection
 
-    def first(self, statement: sa.Select[Any], **values: object) -> Any:
+    def first(self, statement: sa.Select[Any], **values: object) -> sa.Row[Any] | None:
         """Return the first row of a statement that is asked again and again, or None.
 
         It is compiled once and handed to the driver as text, so that a look costs a third. Its
@@ -310,6 +241,21 @@ class Store:
         sent = given if names is None else tuple(given[name] for name in names)
         with self.engine.connect() as connection:
             return connection.exec_driver_sql(str(compiled), sent).first()
+
+    def rows(self, query: sa.Select[Any], **values: object) -> list[Any]:
+        """Return what one statement finds."""
+        with self.look() as connection:
+            return list(connection.execute(query, values))
+
+    def row(self, query: sa.Select[Any], **values: object) -> sa.Row[Any] | None:
+        """Return the first that one statement finds, or None."""
+        with self.look() as connection:
+            return connection.execute(query, values).first()
+
+    def change(self, statement: sa.Update | sa.Delete) -> int:
+        """Run one statement that writes, by itself; returns how many rows it changed."""
+        with self.write() as connection:
+            return connection.execute(statement).rowcount
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:

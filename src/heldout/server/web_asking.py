@@ -199,9 +199,14 @@ def _asking(
 ) -> Json:
     usable = [model for model in artifacts.mine(service, person) if model["state"] != "refused"]
     mine = [model for model in usable if model["kind"] != copies.KIND]
+    sent = [model for model in usable if model["kind"] == copies.KIND]
     if not wish.artifact and len(mine) == 1:
         wish = replace(wish, artifact=mine[0]["id"])
     account = datasets.share_of(service, person, registered.name)
+    chosen = [wish.artifact if wish.takes_model else "", wish.rival if wish.compares else ""]
+    known = {model["id"] for model in usable}
+    models = [artifacts.find(service, person, model) for model in chosen if model in known]
+    misfits = (fitting.why_not(registered, model) for model in models)
     return {
         "dataset": registered,
         "wish": wish,
@@ -211,33 +216,19 @@ def _asking(
         "ladder": asking.LADDER,
         "widths": [f"{width:g}" for width in asking.widths_of(registered)],
         "mine": mine,
-        "copies": [model for model in usable if model["kind"] == copies.KIND],
+        "copies": sent,
         "file_field": copies.file_field,
-        "missing": _missing(wish, usable) or _misfit(service, person, registered, wish),
-        "notes": _notes(service, person, registered, wish),
+        "missing": _missing(wish, mine, sent) or next(filter(None, misfits), ""),
+        "notes": _notes(service, person, registered, wish, models),
         "counts_first": asking.counts_first(registered, wish),
         "asked_for": datasets.allowance_request(service, registered.name, person.name),
     }
 
 
-def _models(service: Service, person: Person, wish: asking.Wish) -> list[Any]:
-    """Return the artefacts that a wish is about."""
-    chosen = [wish.artifact if wish.takes_model else "", wish.rival if wish.compares else ""]
-    known = {model["id"] for model in artifacts.mine(service, person)}
-    return [artifacts.find(service, person, model) for model in chosen if model in known]
-
-
-def _misfit(service: Service, person: Person, registered: Registered, wish: asking.Wish) -> str:
-    """Return why a chosen model does not go with the data set; empty if it does."""
-    reasons = (fitting.why_not(registered, model) for model in _models(service, person, wish))
-    return next(filter(None, reasons), "")
-
-
 def _notes(
-    service: Service, person: Person, registered: Registered, wish: asking.Wish
+    service: Service, person: Person, registered: Registered, wish: asking.Wish, models: list[Any]
 ) -> list[str]:
     """Return what to know before paying: of the models, and of questions that tell the same."""
-    models = _models(service, person, wish)
     notes = [note for model in models for note in fitting.notes(registered, model)]
     about = registered.about(q.find(wish.ticked[0])) if wish.takes_copy else None
     if about is not None and wish.copy:
@@ -246,27 +237,21 @@ def _notes(
     return notes + asking.redundant(wish)
 
 
-def _missing(wish: asking.Wish, usable: list[Json]) -> str:
+def _missing(wish: asking.Wish, mine: list[Json], sent: list[Json]) -> str:
     """Return what is still to be chosen before anything can be bought."""
+    models = [model["id"] for model in mine]
     if wish.takes_copy:
-        sent = [model["id"] for model in usable if model["kind"] == copies.KIND]
-        return "" if wish.copy in sent else "Send or choose the copy that is compared."
-    return _missing_model(wish, usable)
-
-
-def _missing_model(wish: asking.Wish, usable: list[Json]) -> str:
-    mine = [model["id"] for model in usable if model["kind"] != copies.KIND]
-    if wish.ticked and not wish.takes_model:
-        return ""
-    if not mine:
-        return "Submit a model first."
-    if wish.artifact not in mine:
-        return "Choose the model that it is about."
-    if not wish.ticked:
-        return "Tick at least one question."
-    if wish.compares and (wish.rival not in mine or wish.rival == wish.artifact):
-        return "Choose the other model to compare with."
-    return ""
+        known = [copy["id"] for copy in sent]
+        return "" if wish.copy in known else "Send or choose the copy that is compared."
+    about_model = wish.takes_model or not wish.ticked
+    lacking = {
+        "Submit a model first.": not models,
+        "Choose the model that it is about.": wish.artifact not in models,
+        "Tick at least one question.": not wish.ticked,
+        "Choose the other model to compare with.": wish.compares
+        and (wish.rival not in models or wish.rival == wish.artifact),
+    }
+    return next((words for words, lacks in lacking.items() if lacks and about_model), "")
 
 
 @pages.get("/datasets/{name}/confirm")

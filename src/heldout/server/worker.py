@@ -41,7 +41,6 @@ from heldout.server.datasets import (
     usable_share,
 )
 from heldout.server.evaluations import (
-    UNPAID,
     answer_tick,
     evaluated_part,
     needs_model,
@@ -50,7 +49,7 @@ from heldout.server.evaluations import (
     shown_at,
     tick_of,
 )
-from heldout.server.jobs import Job
+from heldout.server.jobs import UNPAID, Job
 from heldout.server.service import Conflict, Service, TooLarge, print_line
 from heldout.server.signing import Signer, canonical
 from heldout.server.storage import (
@@ -508,9 +507,8 @@ class Worker:
 
     def _scorings(self, models: list[str], dataset: str, revision: int) -> list[sa.Row[Any]]:
         which = scorings.c.artifact.in_(models) & (scorings.c.dataset == dataset)
-        with self.service.store.look() as connection:
-            query = sa.select(scorings).where(which, scorings.c.revision == revision)
-            return list(connection.execute(query).all())
+        which &= scorings.c.revision == revision
+        return self.service.store.rows(sa.select(scorings).where(which))
 
     def _row(self, table: sa.Table, identity: str) -> sa.Row[Any]:
         with self.service.store.look() as connection:
@@ -623,7 +621,7 @@ def _set_unpaid(
     connection: sa.Connection, table: sa.Table, identity: str, **values: object
 ) -> bool:
     """Change what is not paid for; another worker may have ended it. Returns whether it was so."""
-    mine = table.update().where(table.c.id == identity, table.c.state.in_(UNPAID))
+    mine = table.update().where(table.c.id == identity, jobs.is_unpaid(table))
     return connection.execute(mine.values(values)).rowcount == 1
 
 

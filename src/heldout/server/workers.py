@@ -52,16 +52,18 @@ class Signs:
 
 def listed(service: Service) -> list[Json]:
     """Return every worker of the last day, with whether it is alive."""
-    with service.store.read() as connection:
-        rows = connection.execute(sa.select(workers).order_by(workers.c.begun)).mappings().all()
-    since = now() - service.settings.lease
-    return [dict(row) | {"alive": row["seen"] >= since} for row in rows]
+    rows, since = service.store.rows(sa.select(workers).order_by(workers.c.begun)), _since(service)
+    return [dict(row._mapping) | {"alive": row.seen >= since} for row in rows]
+
+
+def _since(service: Service) -> float:
+    return now() - service.settings.lease
 
 
 def count_alive(service: Service) -> int:
-    query = sa.select(sa.func.count()).where(workers.c.seen >= now() - service.settings.lease)
-    with service.store.read() as connection:
-        return int(connection.execute(query).scalar_one())
+    return len(
+        service.store.rows(sa.select(workers.c.name).where(workers.c.seen >= _since(service)))
+    )
 
 
 def queue(service: Service) -> list[Json]:
@@ -77,8 +79,7 @@ def queue(service: Service) -> list[Json]:
         .group_by(jobs.c.kind, jobs.c.state)
         .order_by(jobs.c.kind, jobs.c.state)
     )
-    with service.store.read() as connection:
-        return [dict(row) for row in connection.execute(query).mappings()]
+    return [dict(row._mapping) for row in service.store.rows(query)]
 
 
 # --- Figures for a monitoring system, in Prometheus's form; none of them depends on rows ----------
@@ -148,5 +149,4 @@ class Figures:
         hidden = evaluations.c.visible > now()
         state = sa.case((hidden, "waiting"), else_=evaluations.c.state)
         query = sa.select(state, sa.func.count()).group_by(state).order_by(state)
-        with self._service.store.read() as connection:
-            return [(str(name), int(count)) for name, count in connection.execute(query)]
+        return [(str(name), int(count)) for name, count in self._service.store.rows(query)]

@@ -11,6 +11,7 @@ from tests.chances import louder
 
 import heldout as ho
 from heldout.errors import ArgumentError
+from heldout.questions.curves.decisions import _logistic_fit
 
 RANDOM = np.random.default_rng(3)
 ODDS = RANDOM.normal(-1, 1.2, 4000)
@@ -181,3 +182,12 @@ def test_curves_by_group_are_those_of_each_groups_rows_and_empty_groups_are_drow
     assert found.groups["M"].calibration_slope < found.groups["F"].calibration_slope
     assert found.gap_in("calibration slope").between == ("F", "M")
     assert "ROC curves of F, M" in found.figures()[-1].svg
+
+
+def test_counts_of_any_size_in_a_single_bin_have_a_slope() -> None:
+    """At the least price there is noise of 10^13 rows; what was paid for must be read."""
+    for rows in (1.0, 1e6, 1e13):
+        counts = np.array([0.0, rows, 0.0])
+        fitted, _, _, bread = _logistic_fit(counts, counts, np.array([0.1, 0.4, 0.8]), slope=True)
+        assert np.isfinite(fitted).all()
+        assert np.isfinite(bread).all()

@@ -84,9 +84,8 @@ def test_parameters_come_from_public_facts_alone() -> None:
     assert one.event() == other.event()
     assert one.levels == 0, "public bins where rows do not stand out"
     assert [made(rows=rows).levels for rows in (1_000, 2_500, 100_000)] == [3, 4, 5]
-    shares = [made(rows=rows).area_share for rows in (1_999, 2_000)]
-    assert shares == [0, Fraction(2, 5)]
-    assert made(rows=1_999).first is None, "few counts tell the area as well as buying it does"
+    assert made().first is None, "no area is bought unless it is asked for"
+    assert made(area_share="2/5").area_share == Fraction(2, 5)
     heaps = [made(rows=rows).heap_share for rows in (499, 500)]
     assert heaps == [0, Fraction(1, 10)], "no heap stands out of few rows"
 
@@ -326,44 +325,52 @@ def test_counts_are_unbiased_and_their_noise_has_the_stated_deviation() -> None:
 def test_the_area_is_that_of_the_rows_on_the_grid() -> None:
     places = np.concatenate([np.arange(100), np.arange(100) + 50])
     rows = sealed([0] * 100 + [1] * 100, places)
-    areas = [made(rows=200, epsilon=Fraction(400)).sample(rows).area.value for _ in range(5)]
+    one = made(rows=200, epsilon=Fraction(400), area_share="2/5")
+    areas = [one.sample(rows).area.value for _ in range(5)]
     assert abs(np.median(areas) - 0.875) < 0.005
 
 
 # --- crowded cells -------------------------------------------------------------------------------
 
 
-def cell_law(counts: Any, edges: Any, rate: Fraction) -> dict[tuple[int, ...], float]:
-    """The probability of every choice of one cell a bin."""
+def cell_law(counts: Any, edges: Any, cells: CrowdedCells) -> dict[tuple[int, ...], float]:
+    """The probability of every choice of a cell, or of none, in each bin."""
     weights, law = heap_weights(len(counts)), {(): 1.0}
     for left, right in itertools.pairwise(edges):
-        terms = weights[left:right] * np.exp(float(rate) * np.asarray(counts[left:right]))
+        terms = weights[left:right] * np.exp(float(cells.rate) * np.asarray(counts[left:right]))
+        choices: list[tuple[int, ...]] = [(cell,) for cell in range(left, right)]
+        if cells.undivided:
+            choices.append(())
+            terms = np.append(terms, cells.undivided * weights[left:right].sum())
         law = {
-            (*before, left + place): chance * float(term / terms.sum())
+            (*before, *choice): chance * float(term / terms.sum())
             for before, chance in law.items()
-            for place, term in enumerate(terms)
+            for choice, term in zip(choices, terms, strict=True)
         }
     return law
 
 
 @pytest.mark.parametrize("moved", [1, 2, 4])
-def test_neighbours_cells_are_within_epsilon_and_half_the_noise_would_not_do(moved: int) -> None:
+@pytest.mark.parametrize("undivided", [0, 1, 9])
+def test_neighbours_cells_are_within_epsilon_and_half_the_noise_would_not_do(
+    moved: int, undivided: int
+) -> None:
     edges, epsilon = [0, 2, 5], Fraction(3)
-    cells = CrowdedCells(epsilon=epsilon, moved=moved)
+    cells = CrowdedCells(epsilon=epsilon, moved=moved, undivided=undivided)
     most = 0.0
     for counts in itertools.product(range(3), repeat=5):
-        one = cell_law(counts, edges, cells.rate)
+        one = cell_law(counts, edges, cells)
         # Rows that leave or arrive one by one; `moved` of them lose `moved` times as much.
         for place in range(5):
             more = list(counts)
             more[place] += 1
-            other = cell_law(more, edges, cells.rate)
+            other = cell_law(more, edges, cells)
             losses = [abs(math.log(one[each] / other[each])) for each in one]
             most = max(most, *losses)
     assert most <= float(epsilon) / moved * (1 + 1e-12)
     heap = (
-        cell_law([0, 0, 0, 0, 0], edges, cells.rate),
-        cell_law([0, 0, 0, 0, moved], edges, cells.rate),
+        cell_law([0, 0, 0, 0, 0], edges, cells),
+        cell_law([0, 0, 0, 0, moved], edges, cells),
     )
     worst = max(abs(math.log(heap[0][each] / heap[1][each])) for each in heap[0])
     assert worst > float(epsilon) / 2, "with twice the rate a row could lose more than epsilon"
@@ -379,7 +386,7 @@ def test_no_neighbours_cells_lose_more_than_epsilon_whichever_bins_rows_leave_an
     cells = CrowdedCells(epsilon=Fraction(4), moved=protection.rows_moved)
     tables = {size: _tables_of(size) for size in range(4)}
     laws = {
-        counts: np.log(list(cell_law(counts, [0, 2, 4], cells.rate).values()))
+        counts: np.log(list(cell_law(counts, [0, 2, 4], cells).values()))
         for size in range(6)
         for counts in _tables_of(size)
     }
@@ -397,10 +404,11 @@ def _tables_of(rows: int) -> list[tuple[int, ...]]:
     return [each for each in itertools.product(range(rows + 1), repeat=4) if sum(each) == rows]
 
 
-def test_cells_are_drawn_by_that_law() -> None:
+@pytest.mark.parametrize("undivided", [0, 2])
+def test_cells_are_drawn_by_that_law(undivided: int) -> None:
     counts, edges = np.array([2, 0, 1, 3, 0]), np.array([0, 2, 5])
-    cells = CrowdedCells(epsilon=Fraction(1), moved=1)
-    law = cell_law(counts, edges.tolist(), cells.rate)
+    cells = CrowdedCells(epsilon=Fraction(1), moved=1, undivided=undivided)
+    law = cell_law(counts, edges.tolist(), cells)
     runs = 4_000
     found = Counter(tuple(cells.draw(counts, edges).tolist()) for _ in range(runs))
     for each, chance in law.items():
@@ -416,6 +424,16 @@ def test_a_heap_is_found_and_is_a_bin_of_its_own() -> None:
     place = drawn.edges.tolist().index(77)
     assert drawn.edges[place + 1] == 78
     assert drawn.negatives[place] + drawn.positives[place] == pytest.approx(800, abs=250)
+
+
+@pytest.mark.chance(1e-9, "half of about 60 bins parted, one in ten each")
+def test_bins_without_a_heap_stay_whole_unless_they_are_wide() -> None:
+    places = np.arange(10 * POINTS) % POINTS
+    labels = np.arange(10 * POINTS) % 3 == 0
+    few = {"rows": len(places), "epsilon": Fraction(1, 10), "heap_share": "1/10"}
+    fine, coarse = (made(**few, levels=levels).sample(sealed(labels, places)) for levels in (6, 3))
+    assert len(coarse.heaps) == len(coarse.cuts) - 1
+    assert len(fine.heaps) < (len(fine.cuts) - 1) / 2
 
 
 def test_declared_scores_are_the_bins_and_cost_nothing() -> None:

@@ -379,7 +379,8 @@ def test_the_area_of_the_curve_is_within_four_times_the_noise_of_the_area_alone(
     counts = counted(*binormal(4_000, seed=4))
     epsilon = Fraction(1, 2)
     true = float(np.trapezoid(*true_curves(counts)[0][::-1]))
-    made = method("heldout", epsilon=epsilon, protection=REPLACE, points=POINTS, rows=4_000)
+    shared = {"epsilon": epsilon, "protection": REPLACE, "points": POINTS, "rows": 4_000}
+    made = method("heldout", **shared, area_share="2/5")
     sealed = Sealed(counts.ravel())
     drawn = [made.sample(sealed) for _ in range(40)]
     strays = [abs(posterior(each, score_range=(0.0, 1.0)).curve.area - true) for each in drawn]

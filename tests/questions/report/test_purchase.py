@@ -152,8 +152,6 @@ def test_a_report_with_curves_buys_the_area_and_the_threshold_once(make_session)
     narrow = curves.confusion(threshold).recall.noise_interval()
     wide = report["confusion"].recall.noise_interval()
     assert narrow[1] - narrow[0] <= 1.05 * (wide[1] - wide[0]), "it has those counts, and its own"
-    alone = make_session(epsilon="20").report(epsilon="20", sections=["curves"])
-    assert alone["curves"]._drawn.request.mechanism.area_share > 0
 
 
 def test_bought_together_no_section_gets_less_than_bought_apart():

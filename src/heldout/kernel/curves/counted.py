@@ -59,7 +59,7 @@ class CountedCurves:
 
     def __post_init__(self) -> None:
         # What the curves of some count refuse is refused for every count, before the booking: few
-        # rows buy no cuts and no area, more buy cuts at their largest share, many buy both.
+        # rows buy no cuts, more buy cuts at their largest share, many buy heaps too.
         _ = self.look, self.after(0), self.after(0, levels=3), self.after(MOST_ROWS)
 
     @property

@@ -13,7 +13,12 @@ from heldout.arguments import Whole
 from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.curves.registry import Terms
-from heldout.kernel.curves.thresholds import CrowdedCells, MedianCuts, public_edges
+from heldout.kernel.curves.thresholds import (
+    UNDIVIDED,
+    CrowdedCells,
+    MedianCuts,
+    public_edges,
+)
 from heldout.kernel.events import Event
 from heldout.kernel.loss import Rational, exact
 from heldout.kernel.neighbours import Protection
@@ -260,14 +265,14 @@ def _with_noise(value: int, scale: Fraction) -> int:
     return int(DiscreteLaplace(scale, 1, 1).sample(Sealed([value]))[0])
 
 
-AREA_SHARE: Final = Fraction(2, 5)
-LEAST_VISIBLE: Final = 2_000
-"""Below so many visible rows no area: counts tell it as well as buying it does."""
 FIRST_SHARE: Final = Fraction(1, 10)
 """For the table that says where rows stand, where an area is bought."""
 FIRST_BINS: Final = 8
 EDGES_SHARE: Final = Fraction(1, 20)
 HEAP_SHARE: Final = Fraction(1, 10)
+COARSE: Final = 3
+"""Up to so many levels bins are so wide that it pays to part every one: benchmarks/curves.py at
+1,000 rows. Since 2026-11-18."""
 LEAST_VISIBLE_HEAPS: Final = 500
 """Below so many visible rows no heap stands out."""
 VISIBLE_LEVELS: Final = (2_500, 40_000)
@@ -277,7 +282,6 @@ NAMED_SHARE: Final = Fraction(2, 3)
 The shares above are of the rest."""
 MOST_NAMED: Final = 16
 PUBLIC_BINS: Final = 5
-LEAST_AREA_EPSILON: Final = Fraction(1, 10_000)
 EXPECTED_ROWS: Final = 4_000  # what a plan assumes if the row count is private and nobody guesses
 
 
@@ -317,7 +321,10 @@ class TableWithArea(NoisyTable):
     cuts: Ints | None = None
     """The edges that divide the rows about evenly; None in older releases: all of them."""
     heaps: Ints | None = None
-    """Grid points: of each bin between cuts the cell that was drawn as its most crowded one."""
+    """Grid points: of bins between cuts the cell that was drawn as its most crowded one."""
+    heap_rate: Fraction | None = None
+    """What a row adds to the logarithm of its cell's weight there; None in older releases, which
+    drew a cell of every bin."""
     values: Ints | None = None
     """Grid points of declared scores, if any are: a bin's rows are then all at one of them."""
     parts: Ints | None = None
@@ -345,6 +352,8 @@ class TableWithArea(NoisyTable):
             "part_rows": self.part_rows,
         }
         chosen = {name: points.tolist() for name, points in places.items() if points is not None}
+        if self.heap_rate is not None:
+            chosen["heap_rate"] = str(self.heap_rate)
         return {**super().as_dict(), "area": area, **beside, **chosen}
 
 
@@ -370,8 +379,8 @@ class HeldoutCurves:
     >>> from heldout.kernel import price
     >>> one = build(Terms(epsilon=Fraction(1), protection=Protection(neighbours="replace-one"),
     ...                   points=65537, rows=5000))
-    >>> one.levels, one.heaps.epsilon, one.counts.epsilon, str(price(one.event()))
-    (4, Fraction(1, 10), Fraction(3, 4), 'epsilon 1')
+    >>> one.levels, one.heaps.epsilon, one.counts.scale / 2, str(price(one.event()))
+    (4, Fraction(1, 10), Fraction(20, 17), 'epsilon 1')
     """
 
     epsilon: Fraction
@@ -436,7 +445,11 @@ class HeldoutCurves:
     def heaps(self) -> CrowdedCells | None:
         if self.heap_share == 0:
             return None
-        return CrowdedCells(epsilon=self.heap_share * self.epsilon, moved=self.moved)
+        return CrowdedCells(
+            epsilon=self.heap_share * self.epsilon,
+            moved=self.moved,
+            undivided=UNDIVIDED if self.levels > COARSE else 0,
+        )
 
     @property
     def most_bins(self) -> int:
@@ -499,6 +512,7 @@ class HeldoutCurves:
             "named": named,
             "cuts": cuts,
             "heaps": heaps,
+            "heap_rate": None if self.heaps is None else self.heaps.rate,
         }
         released["values"] = np.array(self.values, dtype=np.int64) if self.values else None
         if isinstance(self.counts, CountsWithArea):
@@ -604,8 +618,9 @@ def build(
     `expected_rows` is a public guess where the row count is private; a wrong one costs accuracy
     and never privacy. `levels` sets the number of bins, 2^levels; 0 takes public ones. `named` are
     grid points that become edges of the table, and `named_share` of epsilon counts the rows
-    between them once more; `area_share` and `heap_share` are of what that leaves. `values` are the
-    grid points of declared scores.
+    between them once more; `area_share` and `heap_share` are of what that leaves. No area is
+    bought unless it is asked for: its own question buys it better, and all other readings are
+    worse for it. `values` are the grid points of declared scores.
     """
     bought = share_of_named(named, named_share)
     rows, rest = terms.rows, 1 - bought
@@ -616,13 +631,7 @@ def build(
     guess = rows if rows is not None else EXPECTED_ROWS if expected_rows is None else expected_rows
     # How far rows stand out from the noise; thresholds measured by benchmarks.roc_error.
     visible = guess * terms.epsilon * rest * 2 / terms.protection.rows_moved
-    if area_share is not None:
-        area = exact(area_share, name="area_share")
-    elif visible < LEAST_VISIBLE:
-        area = Fraction(0)
-    else:
-        least = LEAST_AREA_EPSILON * terms.protection.rows_moved  # of millions of rows
-        area = AREA_SHARE if AREA_SHARE * rest * terms.epsilon >= least else Fraction(0)
+    area = Fraction(0) if area_share is None else exact(area_share, name="area_share")
     if values:
         levels = 0
     elif levels is None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 __all__ = [
+    "UNDIVIDED",
     "CrowdedCells",
     "EvenEdges",
     "MedianCuts",
@@ -301,6 +302,9 @@ _BY_LOG_ODDS: Final = 0.45
 _LARGEST_PARTS: Final = 100  # percents are the finest fractions that count as simple
 _HEAP_STEPS: Final = 2**31
 _MEASURE: Final = 2**32
+UNDIVIDED: Final = 9
+"""How much likelier a bin has no heap than one, beforehand: benchmarks/curves.py; 3 and 20 were
+tried. Since 2026-11-18."""
 _FURTHEST: Final = 7.0  # log odds; a probability of 0.0009 at the ends
 
 
@@ -433,11 +437,13 @@ class MedianCuts(Primitive):
 
 @dataclass(frozen=True, kw_only=True)
 class CrowdedCells(Primitive):
-    """In each bin one cell of the grid, likely the one that holds most rows.
+    """In each bin the cell of the grid that holds most rows, if one stands out; else none.
 
-    Scores that take few values lie in heaps; a heap is then a bin of its own. Where scores are
-    smooth the cell is an arbitrary one. A cell with `n` rows and the public weight `w` is drawn
-    with a probability proportional to `w exp(rate n)`.
+    Scores that take few values lie in heaps; a heap is then a bin of its own. A cell with `n` rows
+    and the public weight `w` is drawn with a probability proportional to `w exp(rate n)`, and no
+    cell with one proportional to `undivided` times the sum of the bin's `w`. So a bin over which
+    rows lie evenly stays whole but for once in about `undivided` times: parting it would double the
+    noise of its count. With 0 a cell of every bin is drawn.
 
     Claim:       pure DP, epsilon, for bins that are public.              [claim: curve-heaps]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
@@ -455,10 +461,12 @@ class CrowdedCells(Primitive):
 
     epsilon: Fraction
     moved: int
+    undivided: int = UNDIVIDED
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0 or self.moved < 1:
             raise ArgumentError("epsilon and rows moved must be positive.")
+        Whole(0, 1000)(self.undivided, "undivided")
 
     @property
     def rate(self) -> Fraction:
@@ -466,16 +474,17 @@ class CrowdedCells(Primitive):
         return self.epsilon / self.moved
 
     def draw(self, counts: Ints, edges: Ints, *, randomness: Randomness | None = None) -> Ints:
-        """Return one grid point for each bin between the edges; counts are exact."""
-        counts = np.asarray(counts, dtype=np.int64)
+        """Return at most one grid point for each bin between the edges; counts are exact."""
+        counts, cells = np.asarray(counts, dtype=np.int64), []
         weights = heap_weights(len(counts))
-        cells = [
-            left
-            + selection.choose_exactly(
-                weights[left:right], -counts[left:right], self.rate, randomness=randomness
-            )
-            for left, right in pairwise(np.asarray(edges).tolist())
-        ]
+        for left, right in pairwise(np.asarray(edges).tolist()):
+            inside, penalties = weights[left:right], -counts[left:right]
+            if self.undivided:
+                inside = np.append(inside, self.undivided * inside.sum())
+                penalties = np.append(penalties, 0)
+            place = selection.choose_exactly(inside, penalties, self.rate, randomness=randomness)
+            if place < right - left:
+                cells.append(left + place)
         return np.array(cells, dtype=np.int64)
 
     def describe(self) -> dict[str, object]:

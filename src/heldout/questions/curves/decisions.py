@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -30,6 +30,7 @@ __all__ = [
     "Gain",
     "Named",
     "ReadDecisions",
+    "ends_of",
 ]
 
 
@@ -128,6 +129,20 @@ def _cells_at(curve: Curve, at: float) -> Floats:
     return np.array([n * true, m * false, n * (1 - true), m * (1 - false)])
 
 
+def ends_of(measures: Mapping[str, Measure], level: float) -> dict[str, Any]:
+    """Return intervals by name, to nine digits: the last ones differ between machines."""
+    return {
+        name: {
+            kind: [round(float(end), 9) for end in ends]
+            for kind, ends in (
+                ("interval", measure.interval(level)),
+                ("noise_interval", measure.noise_interval(level)),
+            )
+        }
+        for name, measure in measures.items()
+    }
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FromDraws(CurveConfusion):
     """At any threshold, by the draws of the rows that the release leaves possible."""
@@ -171,13 +186,7 @@ class FromDraws(CurveConfusion):
         return max(math.floor(low), 0), min(math.ceil(high), most)
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
-        bare = {
-            name: {
-                "interval": list(measure.interval(level)),
-                "noise_interval": list(measure.noise_interval(level)),
-            }
-            for name, measure in self.bare.measures.items()
-        }
+        bare = ends_of(self.bare.measures, level)
         return {**super().as_dict(level), "nothing_assumed": bare}
 
 
@@ -636,12 +645,15 @@ def _logistic_fit(
     odds = np.clip(np.log(shares / (1 - shares)), -_ODDS, _ODDS)
     design = np.stack([np.ones_like(odds), odds], axis=1)[:, : 1 + slope]
     offset = np.zeros_like(odds) if slope else odds
-    fitted, ridge = np.array([0.0, 1.0])[: 1 + slope], 1e-6 * np.eye(1 + slope)
+    fitted = np.array([0.0, 1.0])[: 1 + slope]
     rows = np.maximum(positives + negatives, 0.0)
     for _ in range(_STEPS):
         chance = 1 / (1 + np.exp(-np.clip(offset + design @ fitted, -30, 30)))
         weight = rows * chance * (1 - chance)
-        bread = np.linalg.inv(design.T @ (design * weight[:, None]) + ridge)
+        curvature = design.T @ (design * weight[:, None])
+        # Where noise is so large that one bin has all rows, these can be very many.
+        ridge = max(1e-6, 1e-12 * float(np.trace(curvature)))
+        bread = np.linalg.inv(curvature + ridge * np.eye(1 + slope))
         step = bread @ (design.T @ (positives - (positives + negatives) * chance))
         fitted = fitted + np.clip(step, -1, 1)
     return fitted, chance, design, bread

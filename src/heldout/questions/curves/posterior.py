@@ -32,6 +32,7 @@ from heldout.kernel.curves.heldout import (
     worse_than_chance,
 )
 from heldout.kernel.curves.published import monotone_cubic
+from heldout.kernel.curves.thresholds import UNDIVIDED, heap_weights
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.questions.curves.bands import (
     Draws,
@@ -545,23 +546,29 @@ class Posterior:
 
     @cached_property
     def _lumps(self) -> tuple[Floats, Bools]:
-        """Return how likely bins divide so at crowded cells, lumpy or even; which have heaps."""
+        """Return how likely bins look so if lumpy, and if even; and which have heaps.
+
+        A bin without a crowded cell says that no heap stands out of it; one that is parted at a
+        cell which is none says how its rows divide there.
+        """
         table, edges = self.table, self.table.edges
         assert table.cuts is not None
         assert table.heaps is not None
-        bins = len(table.cuts) - 1
-        likely = np.ones((bins, 1 + len(EVEN)))
-        has_heap = np.zeros(bins, dtype=bool)
+        bins_of = np.searchsorted(table.cuts, table.heaps, side="right") - 1
+        likely = np.ones((len(table.cuts) - 1, 1 + len(EVEN)))
+        has_heap = np.zeros(len(likely), dtype=bool)
         has_heap[np.searchsorted(table.cuts, self.low[self.tied], side="right") - 1] = True
         totals = table.negatives + table.positives
         noise = 2 * (table.noise.scales**2).sum(axis=0)
         filled = np.maximum(np.add.reduceat(totals, np.searchsorted(edges, table.cuts[:-1])), 1.0)
         above = np.append(0.0, np.cumsum(filled))
+        for index in np.setdiff1d(np.arange(len(likely)), bins_of).tolist():
+            likely[index, 0] = self._undivided(index, float(filled[index]))
+            likely[index, 1:] = UNDIVIDED / (1 + UNDIVIDED)
         usual = monotone_cubic(table.cuts.astype(float), above, table.heaps.astype(float))
         places = (np.arange(100) + 0.5) / 100
-        for index, (start, end, cell) in enumerate(
-            zip(table.cuts[:-1], table.cuts[1:], table.heaps, strict=True)
-        ):
+        for index, cell, expected in zip(bins_of, table.heaps, usual, strict=True):
+            start, end = table.cuts[index], table.cuts[index + 1]
             if has_heap[index] or cell - start < 1 or end - cell < 2:
                 continue
             lower = (edges[:-1] >= start) & (edges[:-1] < cell)
@@ -572,7 +579,7 @@ class Posterior:
             rows = few + many
             if rows < SEEN * math.sqrt(one + two):
                 continue
-            part = min(max((float(usual[index]) - above[index]) / filled[index], 0.02), 0.98)
+            part = min(max((float(expected) - above[index]) / filled[index], 0.02), 0.98)
             evenness = np.append(LUMPY, EVEN)
             # Rows divide as chance has it, too.
             evenness = np.maximum(1 / (1 / (evenness + 1) + 1 / (rows + 1)) - 1, 0.2)[:, None]
@@ -585,6 +592,25 @@ class Posterior:
             seen = np.exp(-math.sqrt(2) * np.abs(few / rows - places) / deviation)
             likely[index] = law @ seen + 1e-9
         return likely, has_heap
+
+    def _undivided(self, index: int, rows: float) -> float:
+        """Return how likely no cell of a lumpy bin is drawn as its crowded one.
+
+        The lump that a row is in lies at a cell as likely as heaps are there, and has a share of
+        the bin's rows whose law is Beta(1, LUMPY), as in a Dirichlet process.
+        """
+        table = self.table
+        assert table.cuts is not None
+        if table.heap_rate is None:
+            return 1.0
+        weights = heap_weights(table.points)[table.cuts[index] : table.cuts[index + 1]]
+        middles = (np.arange(20) + 0.5) / 20
+        below = np.cumsum(weights)
+        weight = weights[np.searchsorted(below, middles * below[-1])] / below[-1]
+        share = 1 - (1 - middles) ** (1 / LUMPY)
+        logs = np.minimum(float(table.heap_rate) * rows * share, 500.0)
+        crowded = np.exp(logs)[:, None] * weight
+        return float((UNDIVIDED / (1 + UNDIVIDED + crowded)).mean())
 
     def _evenness(self, draws: int) -> tuple[Floats, Bools]:
         """Of each draw and cell, how evenly its rows lie, and whether in lumps."""

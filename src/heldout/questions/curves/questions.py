@@ -264,12 +264,14 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
     def read(self, drawn: Drawn) -> CurvesRelease:
         return CurvesRelease(drawn)
 
+    def assumes(self, about: ScoredRows) -> str:
+        return CALIBRATED if _of_probabilities(about) else ""
+
     def typical(self, about: ScoredRows, guess: Guess) -> NoisyTable:
         """The noise of made-up tables, which is no secret."""
         positives, negatives = guess.counts
         points = ScoreTable(score_range=about.score_range).points
-        of_probabilities = about.score_range == (0.0, 1.0) and about.score_map is None
-        shares = guess.scores(points, calibrated=of_probabilities)
+        shares = guess.scores(points, calibrated=_of_probabilities(about))
         counts = [
             _sampled(share, size, stream)
             for share, size, stream in zip(shares, (negatives, positives), (61, 62), strict=True)
@@ -288,6 +290,16 @@ FORECAST: Final = {"chains": 32, "warm": 16, "steps": 8}
 """Draws that are enough for a forecast of widths."""
 MOST_SAMPLED: Final = 10**6
 """Rows; of more, those of a sample lie nearly as the population's."""
+
+
+CALIBRATED: Final = (
+    "If scores are not calibrated, expect intervals of the calibration error and slope that are up "
+    "to three times as wide."
+)
+
+
+def _of_probabilities(about: ScoredRows) -> bool:
+    return about.score_range == (0.0, 1.0) and about.score_map is None
 
 
 def _sampled(share: Floats, rows: int, stream: int) -> Ints:

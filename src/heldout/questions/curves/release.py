@@ -36,6 +36,7 @@ from heldout.questions.curves.decisions import (
     FromDraws,
     Named,
     ReadDecisions,
+    ends_of,
 )
 from heldout.questions.curves.known_rows import KnownRows
 from heldout.questions.curves.pictures import TITLES
@@ -578,13 +579,7 @@ class CurvesRelease(ReadDecisions, Release):
         content = {**super().as_dict(level), "curves": self.curves_as_dict(level)}
         if self._posterior is None:
             return content
-        bare = {
-            name: {
-                "interval": list(measure.interval(level)),
-                "noise_interval": list(measure.noise_interval(level)),
-            }
-            for name, measure in self.nothing_assumed.measures.items()
-        }
+        bare = ends_of(self.nothing_assumed.measures, level)
         ties = {"heaps": list(self.heaps), "says": self.ties}
         return {**content, "ties": ties, "nothing_assumed": bare}
 
