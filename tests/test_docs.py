@@ -149,6 +149,12 @@ def _headings(page: Path) -> set[str]:
 
 
 @each_page
+def test_no_page_holds_both_sides_of_a_merge(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert not re.search(r"^(?:<<<<<<<|>>>>>>>) ", text, re.MULTILINE)
+
+
+@each_page
 def test_prose_is_spelt_the_british_way(page: Path) -> None:
     prose = CODE.sub("", page.read_text(encoding="utf-8"))
     assert AMERICAN.findall(prose) == []

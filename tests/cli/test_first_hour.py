@@ -183,3 +183,18 @@ def test_a_budget_above_that_of_the_people_shows_what_is_left(run):
         said = " ".join(run("ledger", *words).out.split())
         assert f"budget epsilon {words[-1]}, spent epsilon 0, left epsilon 2 with" in said
     assert "left" not in run("ledger", "revoke", *place, "dana").out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("serve", "hospital", "--rows", "nosuch"), "There is no folder 'nosuch'. Check --rows."),
+        (("serve", "hospital", "--port", "99999"), "127.0.0.1:99999 (no such port)"),
+        (("worker", "nosuch"), "There is no folder 'nosuch'. Start the server"),
+    ],
+)  # fmt: skip
+def test_a_server_that_cannot_work_says_so_at_once_and_makes_nothing(run, here, words, said):
+    outcome = run(*words)
+    assert outcome.code == 2
+    assert said in outcome.err
+    assert not any((here / words[1]).glob("*.sqlite"))

@@ -66,3 +66,36 @@ def test_each_kind_of_claim_is_priced_answered_and_shown(tmp_path: Path) -> None
         assert ("above 0.999" if verdict == "holds" else "below 0.001") in shown, name
         assert "0.9999" not in shown
     site.service.close()
+
+
+def test_gaussian_noise_is_for_data_sets_with_a_budget_of_rho(tmp_path: Path) -> None:
+    site = Site(tmp_path / "server")
+    for name, budget in (("dense", {"rho": "9"}), ("plain", "9")):
+        source = tmp_path / f"{name}.parquet"
+        people = [f"{name} {place}" for place in range(ROWS)]
+        pyarrow.parquet.write_table(pyarrow.table({**TABLE, "who": people}), source)
+        body = {"name": name, "source": str(source), "budget": budget}
+        body |= {"declaration": DECLARATION}
+        wait = {"Prefer": "wait=0"}
+        site.client("carol").post("/api/v1/datasets", json=body, headers=wait).raise_for_status()
+        site.work()
+        site.grant(name=name, budget=budget)
+    ana = site.client("ana")
+    fit = {"question": "linear-regression", "outcome": "pay", "features": ["age", "female"]}
+    asked = {"questions": [{**fit, "noise": "gaussian", "epsilon": "1"}]}
+    key = {"Idempotency-Key": "gaussian"}
+    quote = ana.post("/api/v1/quotes", json={"dataset": "dense", **asked})
+    assert quote.status_code == 200, quote.text
+    assert quote.json()["loss"] == {"rho": "1/2", "delta": "0"}
+    sent = ana.post("/api/v1/evaluations", json={"dataset": "dense", **asked}, headers=key)
+    assert sent.status_code == 202, sent.text
+    site.work()
+    wait = {"Prefer": "wait=10"}
+    answer = ana.get(f"/api/v1/evaluations/{sent.json()['id']}", headers=wait).json()
+    assert answer["state"] == "answered", answer["words"]
+    assert answer["answers"][0]["loss"] == {"rho": "1/2", "delta": "0"}
+    other = {"Idempotency-Key": "elsewhere"}
+    refused = ana.post("/api/v1/evaluations", json={"dataset": "plain", **asked}, headers=other)
+    assert refused.status_code in (400, 409, 422), refused.text
+    assert "rho" in refused.text
+    site.service.close()

@@ -146,7 +146,7 @@ def worker(folder: Path, /, *, database: str | None = None, rows: Path | None = 
 
 
 @contextmanager
-def _opened(
+def _open(
     folder: Path, *, database: str | None, address: str | None = None, new: bool = False
 ) -> Iterator["Service"]:
     """Open a server as a command on its machine sees it; one that is not `new` must be there."""
@@ -188,7 +188,7 @@ def backup(
     """
     from heldout.server.backups import make_backup, save_ledger
 
-    with _opened(folder, database=database) as service:
+    with _open(folder, database=database) as service:
         if only_ledger:
             head = save_ledger(service, to)
             print(f"{to} has the ledger, which ends with entry {head.sequence}.")
@@ -242,7 +242,7 @@ def restore(
     from heldout.server.backups import restore as put_back
 
     copy = Backup.at(backup)
-    with _opened(folder, database=database, new=True) as service:
+    with _open(folder, database=database, new=True) as service:
         done = put_back(
             copy, service, newest=ledger, accept_ledger=accept_ledger, keep_tokens=keep_tokens
         )
@@ -272,7 +272,7 @@ def sweep(folder: Path, /, *, database: str | None = None, dry_run: Flag = False
     """
     from heldout.server import retention
 
-    with _opened(folder, database=database) as service:
+    with _open(folder, database=database) as service:
         done = retention.sweep(service, dry_run=dry_run)
         for words in done:
             print(visible(words))
@@ -301,7 +301,7 @@ def downgrade(folder: Path, /, *, to: str, database: str | None = None) -> None:
     """
     from heldout.server.storage import revision_of, revisions
 
-    with _opened(folder, database=database) as service:
+    with _open(folder, database=database) as service:
         if to not in revisions():
             raise ArgumentError(f"to must be one of {', '.join(revisions())}, got {shown(to)}.")
         service.store.migrate(to, back=True)
@@ -358,7 +358,7 @@ def admin_link(
     """
     from heldout.server import accounts
 
-    with _opened(folder, database=database, address=address) as service:
+    with _open(folder, database=database, address=address) as service:
         who, secret = accounts.administrator_link(service, name, reset_factor=reset_factor)
         print(f"Sign in as {who}, once, by {service.settings.address}/sign-in/{secret}")
 

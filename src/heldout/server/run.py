@@ -71,6 +71,8 @@ def serve(
     if not prepare_only:  # before anything is made or promised
         _check_port(str(values.get("host", Settings.host)), values.get("port", Settings.port))
     settings = Settings.at(folder, **values)
+    if settings.workers > 0 and not prepare_only:
+        _check_rows(settings)
     host, port = settings.host, settings.port
     if settings.address == Settings.address:  # nobody says how people reach it
         local = f"http://{'localhost' if host == '127.0.0.1' else host}:{port}"
@@ -116,7 +118,13 @@ def work(folder: Path, *, database: str | None, rows: Path | None) -> None:
     from heldout.server.worker import run
 
     _write_no_core()
-    service = Service(Settings.read(folder, database=database, rows=rows))
+    is_there = folder.is_dir()
+    settings = Settings.read(folder, database=database, rows=rows)
+    if settings.database is None and not is_there:
+        name = shown(str(folder))
+        raise ArgumentError(f"There is no folder {name}. Start the server first: heldout serve.")
+    _check_rows(settings)
+    service = Service(settings)
     prepare(service)
     parent = os.environ.get(PARENT)
     try:
@@ -153,9 +161,17 @@ def _stop(started: Sequence["subprocess.Popen[bytes]"]) -> None:
             process.wait()
 
 
+def _check_rows(settings: Settings) -> None:
+    """Refuse a folder of rows that is not there; the web alone need not see it."""
+    if settings.rows is not None and not settings.rows.is_dir():
+        raise ArgumentError(f"There is no folder {shown(settings.rows.name)}. Check --rows.")
+
+
 def _check_port(host: str, port: Any) -> None:
     """Refuse a port that cannot be had."""
     try:
+        if isinstance(port, int) and not 0 < port < 2**16:
+            raise OverflowError  # the system would take another one, modulo 65,536
         family, kind, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as tried:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

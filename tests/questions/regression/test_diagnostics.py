@@ -59,6 +59,35 @@ def test_p_values_are_small_where_there_is_one(fault, name):
     assert all(0 <= each <= 1 for each in found.values())
 
 
+def test_a_mean_is_called_wrong_if_chance_hardly_and_the_cut_hardly_makes_it():
+    """Chance may lean three ways; the cut pulls to one side. P-value and verdict say the same."""
+    seen = 0
+    for bend in np.linspace(0, 0.1, 40):
+        x = 10 * RANDOM.random(1500)
+        r = RANDOM.exponential(size=1500) - 1
+        found = Readings(released(x, bend * (x - 5) ** 2 + (0.5 + x / 10) * r))
+        for score in (found.trend, found.curvature):
+            assert score.enough < score.threshold
+            assert score.unexplained <= abs(score.deviations)
+            if score.seen:
+                assert score.p_value <= 0.0251
+            elif score.leans and score.unexplained < abs(score.deviations):
+                assert score.p_value >= 0.0249
+            seen += score.seen
+    assert seen > 0
+
+
+def test_skewed_residuals_that_fan_out_lean_and_their_mean_is_not_called_wrong():
+    lean = wrong = 0
+    for _ in range(60):
+        x = 10 * RANDOM.random(5000)
+        found = Readings(released(x, (0.5 + x / 10) * (RANDOM.exponential(size=5000) - 1)))
+        lean += found.trend.leans
+        wrong += bool({"trend", "curvature"} & set(found.verdict.faults))
+    assert lean >= 30
+    assert wrong <= 8  # if 0.02 of plots are called wrong, nine of 60 are with a chance of 1e-5
+
+
 def test_the_normal_quantiles_of_normal_residuals_lie_on_the_line():
     held = []
     for _ in range(60):

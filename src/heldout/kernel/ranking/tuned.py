@@ -39,9 +39,11 @@ FEW: Final[Mapping[str, int]] = MappingProxyType({"auc": 22, "average-precision"
 replace-one; twice as many under add-remove, where counts have half the noise. Chosen 2026-11-18 on
 five made-up sets, adult, CPS and ACS at 5 to 160 rows times epsilon; measured on others by
 beside.py."""
-OUTRIGHT: Final[Mapping[str, int]] = MappingProxyType({"auc": 220, "average-precision": 400})
+OUTRIGHT: Final[Mapping[str, int]] = MappingProxyType({"auc": 220, "average-precision": 600})
 """Rows times epsilon, under replace-one, below which looks cost more than they tell: with a public
-row count counts are drawn outright. Chosen 2026-11-18 on the same sets at 100, 200 and 400."""
+row count counts are drawn outright. About where both quote the same interval (so that it never
+widens there), a quarter of the rows positive; errors cross there for AUC and near 800 for average
+precision. Chosen 2026-11-18 on the same sets at 100 to 1,000."""
 
 # --- what is bought beside the value, for its sampling error -------------------------------------
 
@@ -61,6 +63,9 @@ LEAST_VISIBLE, LEAST_VISIBLE_COMPARED = 5_000, 500
 """Rows times epsilon, halved with each row more that neighbours differ in: below it the moments
 drown in noise, and what they cost is better spent on the value. Since 2026-11-16; no record,
 measured by accuracy.py and comparing.py."""
+SLOWLY: Final = 3
+"""The power by which what comparisons spend beside the value grows. Chosen 2026-11-18, of 1, 3 and
+5, on five made-up sets of 700 to 2,000 rows at epsilon 1; measured by points.py."""
 LEAST_EPSILON: Final = Fraction(1, 20)
 """With less of it nothing is bought beside the value. Since 2026-11-16; no record."""
 LEVELS: Final = 3

@@ -137,7 +137,8 @@ class _Ranking(Question[R_co]):
     rules = 5
     """Since 2, average precision has scikit-learn's rule of ties; since 3, what is spent beside the
     value grows with rows and epsilon from nothing; since 4, that of comparisons does too, and areas
-    of small classes are read off counts by score; since 5, few public rows are counted outright."""
+    of small classes are read off counts by score; since 5, few public rows are counted outright,
+    and comparisons spend little beside the value at first."""
     known_rules = (1, 2, 3, 4, 5)
     reported_since = (1, 3, 4, 5, 6)
     method: Method = DEFAULT
@@ -214,6 +215,7 @@ class _Ranking(Question[R_co]):
             outright=self.rules > 4,
             grows=self.rules > 2,
             compared_grows=self.rules > 3,
+            compared_slowly=self.rules > 4,
         )
 
     def _asked(

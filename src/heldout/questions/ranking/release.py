@@ -65,7 +65,7 @@ from heldout.kernel.ranking.statistic import (
     ScoreTable,
     ranking_metric,
 )
-from heldout.kernel.ranking.tuned import EDGES_SHARE, LEAST_EPSILON, LEVELS
+from heldout.kernel.ranking.tuned import EDGES_SHARE, LEAST_EPSILON, LEVELS, SLOWLY
 from heldout.kernel.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 from heldout.kernel.statistic import Statistic
 from heldout.questions.ranking.fitted_curve import fitted_curve
@@ -519,6 +519,8 @@ class RankingStages:
     so that more rows or more epsilon could make the value's noise larger."""
     compared_grows: bool = True
     """The same where two models are compared."""
+    compared_slowly: bool = True
+    """Whether it grows slowly at first there, as few rows say little of how far models agree."""
 
     @cached_property
     def worthwhile(self) -> bool:
@@ -536,14 +538,16 @@ class RankingStages:
     def grown(self) -> Fraction:
         """Return which part of their shares the tables and the moments have, up to 1.
 
-        From where they are first worth it the value keeps the epsilon that it had there and a fifth
-        of what is more, and they get the rest: so its noise never grows with rows or epsilon. (The
-        fifth is for average precision, which moves by ln(n)/n and not by 1/n.)
+        From where they are first worth it the value keeps the epsilon that it had there and at
+        least a fifth of what is more, and they get the rest: so its noise never grows with rows or
+        epsilon. (The fifth is for average precision, which moves by ln(n)/n and not by 1/n.) In
+        comparisons they get less than the rest at first.
         """
         if not (self.compared_grows if self.kind.compares else self.grows):
             return Fraction(1)
         begun = max(self.kind.least_visible / self.visible, LEAST_EPSILON / self.epsilon)
-        more = Fraction(4, 5) * (1 - begun)
+        power = SLOWLY if self.kind.compares and self.compared_slowly else 1
+        more = Fraction(4, 5) * (1 - Fraction(begun)) ** power
         return min(Fraction(1), more / self._whole_share)
 
     @property

@@ -388,7 +388,8 @@ def _with_tails(
     spread.
 
     They stand where tails are denser, at TAIL_PLACE of their cell, and may be TAIL_DOUBT of it off
-    on average; rows further out pull like a deviation of A at the cell's end.
+    on average; rows further out pull like a deviation of A at the cell's end, and the noise of
+    their count belongs to the spread.
     """
     assert table.tails is not None
     assert table.scale is not None
@@ -402,11 +403,14 @@ def _with_tails(
     value = seen.value + float((weights * table.tails).sum())
     rows = np.maximum(table.tails.sum(axis=1), 0.0)
     typical = float(rows @ places**2) * deviation**2
+    reach = half + float(np.abs(whole).max())
     spread = (
-        seen.variance(noise_only=False) + noise**2 * float((weights**2).sum()) + typical
+        seen.variance(noise_only=False)
+        + noise**2 * (float((weights**2).sum()) + (reach * deviation) ** 2)
+        + typical
     ) ** 0.5
-    far = max(table.outside - float(table.tails.sum()), 0.0) + noise
-    hidden = TAIL_DOUBT * half * float(rows.sum()) + far * (half + float(np.abs(whole).max()))
+    far = max(table.outside - float(table.tails.sum()), 0.0)
+    hidden = TAIL_DOUBT * half * float(rows.sum()) + far * reach
     return (abs(value) - deviation * hidden) / spread if spread > 0 else 0.0, spread
 
 

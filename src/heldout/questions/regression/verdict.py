@@ -81,6 +81,9 @@ class Score(Measure):
     unexplained: float
     """What is left of `deviations` if the rows beyond the bounds lean the other way."""
     threshold: float
+    enough: float
+    """What must be left of `deviations` then. Whether it leans is asked of three, on both sides
+    of 0; whether the cut explains it of this one, on the side it leans to."""
     p_value: float
     """How often a score so far from 0 would be released if residuals and predictions had nothing
     to do with each other, or, of a mean, if the rows beyond the bounds made up for it: noise and
@@ -94,7 +97,7 @@ class Score(Measure):
     @property
     def seen(self) -> bool:
         """It leans, and what the bounds cut off cannot be the cause."""
-        return self.leans and self.unexplained > self.threshold
+        return self.leans and self.unexplained > self.enough
 
 
 def trend(table: ResidualTable, *, terms: str = "") -> Score:
@@ -205,8 +208,12 @@ def _score(
     kurtosis = product.kurtosis(noise_only=False)
     chance = NOISE_MARGIN * tail_quantile(LEVEL, kurtosis=kurtosis, of=FAMILY)
     score.threshold = max(chance, least * size / variance**0.5) if exists else np.inf
-    left = score.unexplained / NOISE_MARGIN
-    score.p_value = tail_chance(left, kurtosis=kurtosis) if exists else 1.0
+    score.enough = NOISE_MARGIN * tail_quantile(LEVEL, kurtosis=kurtosis)
+    lean, left = abs(score.deviations), score.unexplained
+    by_chance, by_the_cut = (
+        tail_chance(far / NOISE_MARGIN, kurtosis=kurtosis) for far in (lean, left)
+    )
+    score.p_value = max(by_chance, by_the_cut / 2 if left < lean else 0.0) if exists else 1.0
     if visible(table) < INVISIBLE:
         score.threshold, score.p_value = np.inf, 1.0
     return score
