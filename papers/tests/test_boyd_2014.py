@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from heldout import precision_recall as pr
-from heldout.precision_recall.estimators import exact_area
 from heldout_papers import batches, boyd_2014_bias, boyd_2014_intervals
+from heldout_papers.batches import exact_area
 from heldout_papers.registry import Context
 from heldout_papers.scenarios import SCENARIOS, scenario
 

@@ -52,7 +52,7 @@ def test_its_json_holds_the_curves(run):
     assert found["remaining"] == {"epsilon": "0", "delta": "0"}
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 14, 10))
 def test_named_thresholds_are_printed_and_go_into_the_json(run):
     named = ("--thresholds", "0.2", "0.5")
     printed = run(*ASK, *named)

@@ -201,7 +201,7 @@ def test_scores_of_any_size_are_mapped_or_clipped_as_declared(run):
     assert both.err.startswith("heldout: Pass either score_range= or score_map=")
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 14, 10))
 @pytest.mark.parametrize("command", ["evaluate", "curves"])
 def test_what_is_paid_for_is_kept_though_the_reader_or_the_disk_fails(
     run, here, monkeypatch, command
@@ -271,7 +271,7 @@ def test_what_noise_would_leave_nothing_of_is_not_bought_unasked(evaluate):
     assert "no information at this price" in evaluate("--epsilon", "1/100", "--yes").out
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 14, 10))
 def test_several_classes_have_a_matrix_areas_and_ranks(run, here):
     truth = [each % 3 for each in range(600)]
     scores = [[0.7 if at == each else 0.1 + 0.01 * (place % 7) for at in range(3)]

@@ -73,7 +73,7 @@ def test_a_release_and_its_json_pool_alike(sessions):
         assert ho.pool(releases).as_dict() == ho.pool(written).as_dict()
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 14, 10))
 def test_a_pooled_difference_lies_on_the_scale_of_differences(sessions):
     pooled = ho.pool([each.compare(score="risk_b", epsilon="1") for each in sessions])
     sites = [each.value for each in pooled.sites]

@@ -13,9 +13,10 @@ import numpy as np
 
 from heldout.drawing.chart import INK, MUTED, PALETTE
 from heldout.precision_recall import minimum_auc, minimum_precision
-from heldout.precision_recall.estimators import NormalScores, exact_area
+from heldout.precision_recall.estimators import NormalScores
 from heldout.precision_recall.estimators import precision as binormal_precision
 from heldout_papers.altair_svg import rows
+from heldout_papers.batches import exact_area
 from heldout_papers.pr_space import axis, space, words
 from heldout_papers.registry import Claim, Context, Reproduction, Verdict, figure, table
 

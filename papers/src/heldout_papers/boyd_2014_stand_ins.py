@@ -14,9 +14,10 @@ import numpy as np
 
 from heldout.drawing.chart import PALETTE
 from heldout.precision_recall import auc, minimum_auc
-from heldout.precision_recall.estimators import NormalScores, exact_area
+from heldout.precision_recall.estimators import NormalScores
 from heldout.precision_recall.estimators import precision as binormal_precision
 from heldout_papers.altair_svg import rows
+from heldout_papers.batches import exact_area
 from heldout_papers.pr_space import axis, space
 from heldout_papers.registry import Claim, Context, Reproduction, figure, table
 

@@ -228,8 +228,6 @@ ESTIMATORS: MappingProxyType[str, Callable[[Levels], Pieces] | None] = MappingPr
 # normal quantile, exact to about 1e-12, for many models at once. The simulations and the true
 # areas use it.
 _R_TOLERANCE = float(np.finfo(np.float64).eps) ** 0.25
-_REACH = 12.0  # standard normal quantiles beyond this weigh less than 1e-32
-_STEP = 0.1
 
 
 class NormalScores(NamedTuple):
@@ -302,24 +300,3 @@ def reference_area(
         limit=100,
     )
     return float(value)
-
-
-def exact_area(*, mean: ArrayLike, deviation: ArrayLike, prevalence: ArrayLike) -> Floats:
-    """Return areas of many models at once; the three arguments broadcast.
-
-    The step shrinks where the positives spread wider than the negatives.
-    """
-    from scipy.special import log_ndtr
-
-    a, b, pi = (
-        np.asarray(v, dtype=np.float64)[..., None]
-        for v in np.broadcast_arrays(mean, deviation, prevalence)
-    )
-    widest = float(np.max(b, initial=1.0))
-    steps = int(np.ceil(2 * _REACH / _STEP * min(max(1.0, widest), 100.0)))
-    u = np.linspace(-_REACH, _REACH, steps + 1)
-    density = np.exp(-0.5 * u * u)
-    density /= density.sum()
-    # Ratios of far tails: 0/0 in plain numbers, a plain difference on the log scale.
-    tail = np.exp(np.clip(log_ndtr(b * u - a) - log_ndtr(u), -700.0, 700.0))
-    return np.asarray(np.sum(density / (1.0 + (1.0 - pi) / pi * tail), axis=-1))

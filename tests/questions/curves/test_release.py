@@ -183,7 +183,7 @@ def test_a_caption_says_what_its_band_assumes() -> None:
         assert release.roc.is_fitted is release.precision_recall.is_fitted is smooth
         caption = release.figures()[0].caption
         assert ("the share of positives changes smoothly" in caption) is smooth
-        assert ("nothing of the curve between them but that it rises" in caption) is not smooth
+        assert ("assumes only that the curve rises between them" in caption) is not smooth
 
 
 def test_there_is_no_picture_of_anything_else(noisy: CurvesRelease) -> None:
