@@ -28,7 +28,9 @@ def test_answers_from_before_words_shared_sums_are_read_as_they_were_drawn(kept:
     # Machines add floats in their own order, and what is below 0.05 is taken for nothing.
     nothing = np.abs(weights).max(axis=0) < 0.051
     assert np.all(nothing | (np.abs(weights[0] - weights[1]) < 1e-3))
-    assert answered.as_dict() == kept["answer"]
+    written = answered.as_dict()
+    assert not written["about"]["FeatureRows"].pop("bins")["tuple"]  # numbers came later
+    assert written == kept["answer"]
     assert kept["release"]["split"]["cut"] == "3/16"
     assert answered.questions[0].under(2).request(answered.drawn.about).parameters["cut"] == "11/32"
 
