@@ -3,6 +3,7 @@
 import csv
 import itertools
 from fractions import Fraction
+from html import unescape
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,12 @@ import pytest
 import heldout as ho
 from heldout import questions as q
 from heldout.data.description import ValueRange
+from heldout.drawing.words import spread
 from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection, price
+from heldout.kernel.noise.discrete_laplace import laplace
+from heldout.questions.answers import Answered
+from heldout.questions.report.report import answers_page
 from heldout.questions.twin import Cells, LinkScores, Tables, drawn_to, nearest_table
 
 COLUMNS = tuple(
@@ -126,6 +131,109 @@ def test_what_cannot_be_made_is_refused_before_it_is_paid() -> None:
     with pytest.raises(ArgumentError, match="2 to 30 declared columns"):
         one.ask(q.PrivateTwin(epsilon=1))
     assert door.spent == ho.Loss.pure(0)
+
+
+def test_a_separability_is_booked_with_its_twin_and_stands_on_its_page() -> None:
+    door = session(people(1000))
+    twin = door.private_twin(epsilon=8, whole=["age"], separability="1/4")
+    assert price(twin._drawn.request.event()) == door.spent == ho.Loss.pure(8)
+    assert len(door.history()) == 1
+    tables = laplace(twin._plan.ones, Fraction(8) * 3 / 4 / 4, twin.protection)
+    assert twin._plan._noise(Fraction(1, 4), twin._plan.ones) == tables
+    release = twin.separability
+    assert release is not None
+    assert release.loss == ho.Loss.pure(2)
+    content = twin.as_dict()["separability"]
+    assert (content["lower_bound"], content["sees"]) == (True, release.sees)
+    assert content["value"] == release.value == twin.measures["separability"].value
+    assert set(content["noisy"]) == {"columns", "pairs"}
+    links = {f"link {step}" for step in range(3)}
+    assert set(twin.as_dict()["noisy"]) == {"ones", "pairs"} | links
+    answered = ho.Session(
+        ho.Dataset(people(1000), values=VALUES), budget=ho.Budget(epsilon=9)
+    ).answer(q.PrivateTwin(epsilon=8, separability="1/4"))
+    again = Answered.from_dict(answered.as_dict()).releases[0]
+    assert again.separability.measures.keys() == release.measures.keys()
+    assert again.finding() == answered.releases[0].finding()
+    page = unescape(answers_page(answered))
+    value, interval, _ = spread(again.separability.headline, 0.95)
+    assert f"Separability {value} ({interval}): how much better than chance" in page
+    assert again.separability.sees in page
+    assert "<li>What three columns or more do together" in page
+    assert "separability" not in session(people(50)).private_twin(epsilon=8).as_dict()
+
+
+def test_a_separability_is_that_of_the_twins_rows_and_sees_a_bad_twin() -> None:
+    rows = people(2000)
+    alone = ho.private_separability
+    good = session(rows).private_twin(epsilon=4000, bins=40, whole=["age"], separability="1/2")
+    bad = session(rows).private_twin(epsilon="1/2", bins=40, separability="1/4")
+    for twin in (good, bad):
+        assert twin.separability is not None
+        price = twin.separability.loss.epsilon
+        assert price is not None
+        other = alone(rows, twin.rows(), epsilon=price).interval(0.999)
+        own = twin.separability.interval(0.999)
+        assert max(own[0], other[0]) <= min(own[1], other[1])
+    exact = alone(rows, good.rows(), epsilon=2000).measures
+    assert good.measures["separability by columns"].value == pytest.approx(
+        exact["separability by columns"].value, abs=0.02
+    )
+    uniform = {name: np.full(2000, 0.5) for name in ("a", "b")}
+    uniform["c"] = RANDOM.random(2000)
+    ends = dict.fromkeys(uniform, (0, 1))
+    door = ho.Session(ho.Dataset(uniform, values=ends), budget=ho.Budget(epsilon=1))
+    spread_out = door.private_twin(epsilon=1, bins=2, separability="3/4")  # 0.5 becomes .5 to 1
+    assert spread_out.measures["separability"].interval(0.95)[0] > 0.3
+
+
+def test_a_row_is_read_by_a_separator_as_by_itself_whatever_the_others_are() -> None:
+    rows = {"sex": ["F", "M", "X"], "age": [20, 65, 30], "key": ["7", "x", "y"]}
+    values = {"sex": {"X": 1, "F": 1, "M": 0}, "age": (18, 60)}
+
+    def read(content: dict[str, list[Any]]) -> list[list[Any]]:
+        dataset = ho.Dataset(content, values=values, row_key="key", out_of_range="clip")
+        columns = dataset.beside_copy()._fetch("SELECT c0, c1, split_key\nFROM evaluated")
+        return sorted([list(row) for row in zip(*map(list, columns.values()), strict=True)])
+
+    one_by_one = [
+        row for at in range(3) for row in read({name: [cells[at]] for name, cells in rows.items()})
+    ]
+    assert read(rows) == sorted(one_by_one)
+    assert read(rows) == [[20.0, "F", "7"], [30.0, "F", "y"], [60.0, "M", "x"]]
+
+
+def test_a_twin_without_pairs_pays_what_was_booked_and_sees_columns_alone() -> None:
+    same = {name: ["x"] * 50 for name in ("a", "b")}
+    words = {name: {"x": 0, "y": 1} for name in same}
+    door = ho.Session(ho.Dataset(same, values=words), budget=ho.Budget(epsilon=4000))
+    twin = door.private_twin(epsilon=4000, separability="1/2")
+    assert door.spent == ho.Loss.pure(4000)
+    assert twin.separability is not None
+    assert "cannot see" in twin.separability.sees
+    assert twin.separability.loss == ho.Loss.pure(1000)
+    assert twin.as_dict()["separability"]["lower_bound"] is True
+
+
+@pytest.mark.parametrize(
+    ("options", "share", "message"),
+    [
+        ({}, 1, "a share of epsilon, less than 1"),
+        ({}, "3/2", "Try 1/4"),
+        ({}, "1/100000", "at least epsilon 1/1000"),
+        ({}, 0, "more than 0"),
+        ({"neighbours": "add-remove"}, "1/4", "public number of rows"),
+        ({"unit": "who", "rows_per_unit": 2}, "1/4", "public number of rows"),
+    ],
+)
+def test_a_separability_that_cannot_be_had_is_refused_before_it_is_paid(
+    options: dict[str, Any], share: Any, message: str
+) -> None:
+    door = session({**people(50), "who": np.arange(50) // 2}, **options)
+    with pytest.raises(ArgumentError, match=message):
+        door.private_twin(epsilon=1, separability=share)
+    assert door.spent == ho.Loss.pure(0)
+    assert door.history() == []
 
 
 def test_empty_cells_of_a_sparse_table_stay_empty_and_the_others_come_nearer() -> None:

@@ -15,6 +15,7 @@ ROWS = {"id": list(range(500)), "age": [18 + at % 60 for at in range(500)]}
 ROWS |= {"pay": [1000.0 * (at % 60) for at in range(500)]}
 DECLARATION = {"row_key": "id", "measured": {"values": {"age": [18, 78], "pay": [0, 60000]}}}
 TWIN = {"question": "private-twin", "epsilon": "5", "bins": 4, "whole": ["age"]}
+TWIN |= {"separability": "1/5"}
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +71,10 @@ def test_a_twin_is_booked_once_and_downloaded_by_analysts(site: Site) -> None:
     assert f"/datasets/people/published/{identity}.csv" in page
     assert "They cost epsilon 5 of the data set’s budget" in page
     assert "What three columns or more do together" in page
+    assert (
+        "how much better than chance a classifier tells them from the true rows" in shown["finding"]
+    )
+    assert shown["finding"] in page
 
 
 def test_what_cannot_be_published_is_refused_in_words(site: Site) -> None:

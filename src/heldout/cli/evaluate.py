@@ -386,6 +386,8 @@ def twin(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
     ```
     heldout twin people.csv --values age=18,65 --values pay=0,90000 --whole age --epsilon 1 \\
       --out twin.csv
+    heldout twin people.csv --values age=18,65 --values pay=0,90000 --epsilon 2 \\
+      --separability 1/4 --json
     ```
     """
     ask("private-twin", *words)

@@ -206,6 +206,13 @@ class ValueRange:
     def ends(self) -> tuple[float, float]:
         return (self.low, self.high)
 
+    @property
+    def named(self) -> dict[float, str]:
+        """Return a word for each number, from the least: of several the first in the alphabet."""
+        words = sorted(self.words, reverse=True)
+        named = {self.words[word]: word for word in words}
+        return {number: named[number] for number in sorted(named)}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Description:

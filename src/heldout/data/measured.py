@@ -83,6 +83,26 @@ class MeasuredDataset(Dataset):
         number = sql.as_double(sql.column(name), self._engine.columns[name])
         return sql.held_to(number, *declared.ends)
 
+    def beside_copy(self) -> "MeasuredDataset":
+        """The same rows with columns as a separator reads them, numbers before words, and the key
+        that splits them, as of a `Truth`; words of one number are one."""
+        numbers = [self._value(name) for name, value in self.values.items() if not value.words]
+        texts = [self._word(name) for name, value in self.values.items() if value.words]
+        names = self._keys.names
+        key = sql.canonical(names[0], self._engine.columns[names[0]]) if names else None
+        columns = {f"c{place}": cell for place, cell in enumerate([*numbers, *texts])}
+        split = {"split_key": key or "CAST(NULL AS VARCHAR)"}
+        return self._view(MeasuredDataset, columns | split)
+
+    def _word(self, name: str) -> str:
+        """Return the word that stands for a row's number."""
+        named, cell = self.values[name].named, self._value(name)
+        chosen = [
+            f"WHEN {cell} = {sql.double(number)} THEN {sql.text(word)}"
+            for number, word in named.items()
+        ]
+        return f"CASE {' '.join(chosen)} END"
+
     def _tests(self, name: str) -> list[str]:
         cell, kind = sql.column(name), self._engine.columns[name]
         words = Groups(name, tuple(self.values[name].words)).cells(kind)

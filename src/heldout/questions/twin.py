@@ -11,10 +11,11 @@ import io
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations, pairwise
+from operator import methodcaller
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final
 
@@ -26,15 +27,21 @@ from heldout.arrays import Floats, Ints
 from heldout.data import Dataset
 from heldout.data.description import Description, MeasuredRows, ValueRange
 from heldout.data.sql import Columns, count_passed
+from heldout.data.two_tables import TruthRows
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure, Release
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
+from heldout.kernel.loss import Loss, Rational, show
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.discrete_laplace import laplace
+from heldout.kernel.noise.disjoint import Disjoint
 from heldout.kernel.noise.selection import PermuteAndFlip
 from heldout.kernel.statistic import Statistic, tally
-from heldout.questions.base import Question, Whole
+from heldout.questions.base import Exact, Question, Whole
+from heldout.questions.separability.questions import Separability
+from heldout.questions.separability.separator import COLUMNS as SINGLE
+from heldout.questions.separability.separator import PAIRS, SeparabilityRelease, called_true
 from heldout.questions.worst_cases import PERSON, REMOVE, Pair, WorstCase
 
 __all__ = ["PrivateTwin", "TwinRelease"]
@@ -45,6 +52,11 @@ two. After McKenna, Miklau and Sheldon 2021, who give each a third."""
 MOST_COLUMNS: Final = 30
 MOST_ROWS: Final = 10**7
 """A noisy count beyond it says that noise is all there is: nothing may grow with it."""
+LEAST = Fraction(1, 1000)
+"""Of a separability's price: so its noise can be drawn whatever the twin is like. Less tells
+nothing anyway."""
+SEPARATORS = {sees: f"separability by {sees}" for sees in (SINGLE, PAIRS)}
+"""The steps of a separability, by what they see."""
 Link = tuple[int, int]
 
 
@@ -65,11 +77,8 @@ class Cells:
     def of(cls, name: str, place: int, declared: ValueRange, bins: int, whole: bool) -> "Cells":
         low, high = declared.ends
         if declared.words:
-            words = sorted(declared.words, key=lambda word: (declared.words[word], word))
-            numbers = sorted(set(declared.words.values()))
-            middles = tuple((a + b) / 2 for a, b in pairwise(numbers))
-            named = [next(w for w in words if declared.words[w] == number) for number in numbers]
-            return cls(name, place, middles, (low, high), tuple(named))
+            middles = tuple((a + b) / 2 for a, b in pairwise(declared.named))
+            return cls(name, place, middles, (low, high), tuple(declared.named.values()))
         if whole:
             first, last = math.ceil(low), math.floor(high)
             count = min(bins, last - first + 1)
@@ -184,9 +193,13 @@ class LinkScores(Tables):
 class TwinPlan:
     """Ask for tables of one column, then for links, then for tables of the linked columns.
 
-    Claim:       pure DP, epsilon, the exact sum of the steps.                  [claim: twin]
-    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: the steps': `Tables` and `LinkScores`.
+    Where it has a price, a separability of the rows made of these is asked last.
+
+    Claim:       pure DP, epsilon and the separability's price, the exact sum of the steps.
+                                                                                [claim: twin]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows. With a
+                 separability: replace-one by row.
+    Sensitivity: the steps': `Tables`, `LinkScores`, and those of `Separability`.
     Numerics:    exact.
     Refuses:     an epsilon whose noise cannot be drawn, before anything is booked.
     Reference:   proofs/twin.md.
@@ -195,8 +208,11 @@ class TwinPlan:
 
     columns: tuple[Cells, ...]
     epsilon: Fraction
+    """Of the tables and links."""
     protection: Protection
     rows: int | None
+    separability: Fraction = Fraction(0)
+    """The price of the separability; 0 if it is not asked."""
 
     @property
     def links(self) -> int:
@@ -280,6 +296,10 @@ class TwinPlan:
         for step in range(self.links):
             steps[f"link {step}"] = Booked(self.chooser.event(), self.link_step)
         steps["pairs"] = Booked(self._pairs_noise(1).event(), self._pairs_step)
+        if self.separability:
+            half = Disjoint(self.separability / 2, 1, 1, 0, (1, 2), called_true).event()
+            for sees, name in SEPARATORS.items():
+                steps[name] = Booked(half, partial(self._separator, sees))
         return Staged(
             name="twin",
             steps=steps,
@@ -287,7 +307,80 @@ class TwinPlan:
             claim="twin",
             description={"name": "noisy tables along a tree", "columns": len(self.columns)},
             reading=self,
+            view=methodcaller("beside_copy") if self.separability else None,
         )
+
+    def made(self, answers: Answers, count: int) -> dict[str, list[Any]]:
+        """Return made-up rows by column: the same ones each time."""
+        cells = self._cells(answers, count)
+        return {
+            column.name: [
+                column.value(int(cell), share)
+                for cell, share in zip(cells[at], _even(f"within {at}", count), strict=True)
+            ]
+            for at, column in enumerate(self.columns)
+        }
+
+    def _cells(self, answers: Answers, count: int) -> dict[int, Ints]:
+        """Return the bins of each row, column by column down the tree."""
+        shares, left = self.shares(answers), self.tree(answers)
+        tables = self._tables(answers)
+        known = {0: _placed(shares[0], _even("column 0", count))}
+        while len(known) < len(self.columns):
+            first, second = next(pair for pair in left if (pair[0] in known) != (pair[1] in known))
+            table = tables[first, second] if first in known else tables[first, second].T
+            given, new = (first, second) if first in known else (second, first)
+            place, cells = _even(f"column {new}", count), np.zeros(count, dtype=np.int64)
+            for cell in range(table.shape[0]):
+                here = known[given] == cell
+                own = table[cell] if table[cell].sum() > 0 else shares[new]
+                cells[here] = _placed(own / own.sum(), place[here])
+            known[new] = cells
+        return known
+
+    def _tables(self, answers: Answers) -> dict[Link, Floats]:
+        shares, count = self.shares(answers), self.count(answers)
+        statistic, noisy = self.pairs(answers), np.asarray(answers["pairs"], dtype=float)
+        variance = 2 * self._pairs_noise(statistic.size).float_scale ** 2
+        tables, start = {}, 0
+        for first, second in self.tree(answers):
+            expected = count * np.outer(shares[first], shares[second])
+            own = noisy[start : start + expected.size].reshape(expected.shape)
+            tables[first, second] = nearest_table(drawn_to(expected, own, variance), count)
+            start += expected.size
+        return tables
+
+    def separated(self, answers: Answers) -> tuple[Separability, TruthRows]:
+        """Return the question how well the twin's rows are told from the true ones, and of what."""
+        made = self.made(answers, self.count(answers))
+        numbers, texts = (
+            {
+                column.name: made[column.name]
+                for column in self.columns
+                if bool(column.words) == words
+            }
+            for words in (False, True)
+        )
+        copy = {"numbers": numbers, "texts": texts}
+        truth = TruthRows(
+            name="truth",
+            protection=self.protection,
+            rows=self.rows,
+            numbers=tuple(numbers),
+            texts=tuple(texts),
+        )
+        both = Separability(epsilon=self.separability, privatized=copy)
+        if isinstance(both.request(truth), Staged):
+            return both, truth
+        # No two columns of the twin vary, so there are no pairs; what was booked for them is lost.
+        return replace(both, epsilon=self.separability / 2, sees=SINGLE), truth
+
+    def _separator(self, sees: str, answers: Answers) -> Step:
+        asked, truth = self.separated(answers)
+        request = asked.request(truth)
+        if isinstance(request, Staged):
+            return request.steps[sees].choose({})
+        return Step(request.statistic, request.mechanism)
 
 
 def nearest_table(noisy: Floats, total: float) -> Floats:
@@ -360,45 +453,25 @@ class TwinRelease(Release):
         """Return made-up rows by column: the same ones each time, as many as there are in all."""
         plan, values = self._plan, self._drawn.values
         count = plan.count(values) if count is None else Whole(1, MOST_ROWS)(count, "count")
-        cells = self._cells(count)
-        return {
-            column.name: [
-                column.value(int(cell), share)
-                for cell, share in zip(cells[at], _even(f"within {at}", count), strict=True)
-            ]
-            for at, column in enumerate(plan.columns)
-        }
+        return plan.made(values, count)
 
-    def _cells(self, count: int) -> dict[int, Ints]:
-        """Return the bins of each row, column by column down the tree."""
-        plan, values = self._plan, self._drawn.values
-        shares, left = plan.shares(values), plan.tree(values)
-        tables = self._tables()
-        known = {0: _placed(shares[0], _even("column 0", count))}
-        while len(known) < len(plan.columns):
-            first, second = next(pair for pair in left if (pair[0] in known) != (pair[1] in known))
-            table = tables[first, second] if first in known else tables[first, second].T
-            given, new = (first, second) if first in known else (second, first)
-            place, cells = _even(f"column {new}", count), np.zeros(count, dtype=np.int64)
-            for cell in range(table.shape[0]):
-                here = known[given] == cell
-                own = table[cell] if table[cell].sum() > 0 else shares[new]
-                cells[here] = _placed(own / own.sum(), place[here])
-            known[new] = cells
-        return known
+    @cached_property
+    def separability(self) -> SeparabilityRelease | None:
+        """Return how well these rows are told from the true ones; None if it was not asked.
 
-    def _tables(self) -> dict[Link, Floats]:
+        A lower bound, booked with the tables.
+        """
         plan, values = self._plan, self._drawn.values
-        shares, count = plan.shares(values), plan.count(values)
-        statistic, noisy = plan.pairs(values), np.asarray(values["pairs"], dtype=float)
-        variance = 2 * plan._pairs_noise(statistic.size).float_scale ** 2
-        tables, start = {}, 0
-        for first, second in plan.tree(values):
-            expected = count * np.outer(shares[first], shares[second])
-            own = noisy[start : start + expected.size].reshape(expected.shape)
-            tables[first, second] = nearest_table(drawn_to(expected, own, variance), count)
-            start += expected.size
-        return tables
+        if not plan.separability:
+            return None
+        asked, truth = plan.separated(values)
+        request = asked.request(truth)
+        drawn: Any = {sees: values[name] for sees, name in SEPARATORS.items()}
+        if not isinstance(request, Staged):
+            drawn = drawn[SINGLE]
+        terms = plan.protection.terms(Loss.pure(plan.separability))
+        own = replace(self._drawn, request=request, values=drawn, terms=terms)
+        return asked.release(own)
 
     def to_csv(self, count: int | None = None) -> str:
         """Return the rows as the text of a CSV file."""
@@ -429,21 +502,43 @@ class TwinRelease(Release):
             interval=lambda level: (links, links),
             whole=True,
         )
-        return {measure.name: measure}
+        apart = {} if self.separability is None else self.separability.measures
+        scores = {name: own for name, own in apart.items() if name.startswith("separability")}
+        return {measure.name: measure, **scores}
 
     def plotted(self) -> dict[str, Measure]:
         return {}
 
     def finding(self, level: float = 0.95) -> str | None:
         linked = ", ".join(f"{visible(a)} with {visible(b)}" for a, b in self.links)
-        return f"Rows are made along these links: {linked}."
+        made = f"Rows are made along these links: {linked}."
+        return made if self.separability is None else f"{made} {self._told_apart(level)}"
+
+    def _told_apart(self, level: float) -> str:
+        from heldout.drawing.words import spread
+
+        assert self.separability is not None
+        value, interval, _ = spread(self.separability.headline, level)
+        return (
+            f"Separability {value} ({interval}): how much better than chance a classifier tells "
+            f"them from the true rows. {self.separability.sees}"
+        )
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
-        more = {"links": [list(link) for link in self.links], "answers_badly": self.answers_badly}
+        more: dict[str, Any] = {
+            "links": [list(link) for link in self.links],
+            "answers_badly": self.answers_badly,
+        }
+        if self.separability is not None:
+            more["separability"] = self.separability.as_dict(level)
         return super().as_dict(level) | more
 
     def _noisy(self) -> object:
-        return {name: list(map(int, values)) for name, values in self._drawn.values.items()}
+        return {
+            name: list(map(int, values))
+            for name, values in self._drawn.values.items()
+            if name not in SEPARATORS.values()  # which the separability shows
+        }
 
 
 def _even(name: str, count: int) -> Floats:
@@ -483,6 +578,15 @@ class PrivateTwin(Question[TwinRelease]):
         Any, ColumnNames(), "Columns that hold whole numbers, such as age, or 0 and 1."
     ] = None
 
+    separability: Annotated[
+        Rational | None,
+        Exact(),
+        "The share of epsilon, such as 1/4, that buys a lower bound on how well a classifier tells "
+        "these rows from the true ones.",
+    ] = None
+    takes_long = True
+    """A separator is trained in as many steps as rows need."""
+
     @classmethod
     def why_not(cls, about: Description) -> str | None:
         why = super().why_not(about)
@@ -501,15 +605,35 @@ class PrivateTwin(Question[TwinRelease]):
             Cells.of(name, at, declared, self.bins, name in whole)
             for at, (name, declared) in enumerate(about.values.items())
         )
+        share = Fraction(0) if self.separability is None else Fraction(self.separability)
+        if share:
+            self._check_share(share, about)
         return TwinPlan(
             columns=columns,
-            epsilon=self.price,
+            epsilon=self.price * (1 - share),
             protection=about.protection,
             rows=about.rows,
+            separability=self.price * share,
         )
 
+    def _check_share(self, share: Fraction, about: MeasuredRows) -> None:
+        if share >= 1 or self.price * share < LEAST:
+            raise ArgumentError(
+                "separability must be a share of epsilon, less than 1 and worth at least epsilon "
+                f"{show(LEAST)}, got {show(share)}. Try 1/4."
+            )
+        if about.rows is None or about.rows < 2:
+            raise ArgumentError(
+                "separability needs a public number of rows, at least two: replace-one neighbours "
+                "without a unit. Leave it out, and ask the question 'separability' (`heldout "
+                "separability` with --epsilon) of the finished rows."
+            )
+
     def request(self, about: MeasuredRows) -> Staged:
-        return self.plan(about).staged({"bins": self.bins, "columns": list(about.values)})
+        parameters: dict[str, Any] = {"bins": self.bins, "columns": list(about.values)}
+        if self.separability is not None:
+            parameters["separability"] = show(Fraction(self.separability))
+        return self.plan(about).staged(parameters)
 
     def read(self, drawn: Drawn) -> TwinRelease:
         return TwinRelease(drawn)
