@@ -3,7 +3,7 @@
     PYTHONPATH=papers/src python -m benchmarks.points [--data DIR] [--runs 40] [--only 3 9]
         [--keep FILE] [--write docs/accuracy.md]
 
-One small simulation a point, about two minutes of one core with 40 runs; rows are drawn anew each
+One small simulation a point; rows are drawn anew each
 time. "Before" is what was reported from outside, on eight other sets. Points that are facts and not
 rates (fair samples, ties, counts that add up, intervals that never widen) are tests, which the page
 names. The errors of AUC and average precision against bins are in `benchmarks/beside.py`, with

@@ -140,7 +140,7 @@ def checked_place(path: str | os.PathLike[str], *pictures: str) -> Path:
     place = Path(path)
     if place.suffix.lower() not in (".html", ".htm", *pictures):
         endings = " or ".join((".html", *pictures))
-        raise ArgumentError(f"path must end in {endings}, got {shown(place.name)}.")
+        raise ArgumentError(f"A page must be saved as {endings}, got {shown(place.name)}.")
     if not _is_writable(place):
         raise ArgumentError(
             f"path must be a file that can be written, got {shown(place.name)}. Check its "

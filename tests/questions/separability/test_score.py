@@ -78,7 +78,7 @@ def test_json_is_json_and_a_page_needs_nothing_from_elsewhere(noisy, tmp_path):
     assert page.count("<svg") == 4 + len(noisy.deep_dive.histograms)
     for foreign in ("<script", "<link", "@import", "url("):
         assert foreign not in page
-    with pytest.raises(ArgumentError, match=r"path must end in \.html"):
+    with pytest.raises(ArgumentError, match=r"must be saved as \.html"):
         noisy.save(tmp_path / "report.pdf")
 
 
