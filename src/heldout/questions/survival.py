@@ -83,7 +83,7 @@ class SurvivalCounts(DisjointCounts):
     Reference:   proofs/disjoint-counts.md; Kaplan and Meier 1958.
     Cost:        one scan, O(times) memory.
 
-    >>> from heldout.kernel.neighbours import Neighbours
+    >>> from heldout.kernel.neighbours import Neighbours, Protection
     >>> counts = SurvivalCounts(times=(30.0, 365.0))
     >>> counts.size, counts.sensitivity(Protection(neighbours=Neighbours.REPLACE_ONE))
     (5, 2)
