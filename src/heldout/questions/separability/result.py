@@ -97,6 +97,8 @@ class Separability:
     roc: dict[str, Roc]
     deep_dive: DeepDive
     ensemble: Ensemble | None = None
+    left_out: tuple[str, ...] = ()
+    """Columns that look like an index that pandas wrote, which were not compared."""
 
     @cached_property
     def ratios(self) -> tuple[float, ...]:
@@ -255,14 +257,23 @@ class Separability:
                 f"tells true from privatized rows with accuracy {(1 + self.value) / 2:.2f}, "
                 f"against 0.50 by chance (p {self.p_value:.2g} with {len(self.ratios)} shuffles); "
                 f"the paper's ratio, of a {self.classifier}, which sees each column by itself, is "
-                f"{self.paper_value:.2f}. {self.verdict}"
+                f"{self.paper_value:.2f}. {self.verdict}{self._without}"
             )
         return (
             f"Separability {self.value:.2f} (95% interval {low:.2f} to {high:.2f}): a "
             f"{self.classifier} tells true from privatized rows with accuracy "
             f"{self.accuracy:.2f}, against {self.shuffled_accuracy:.2f} on shuffled labels "
-            f"(p {self.p_value:.2g} with {len(self.ratios)} shuffles). {self.verdict}"
+            f"(p {self.p_value:.2g} with {len(self.ratios)} shuffles). "
+            f"{self.verdict}{self._without}"
         )
+
+    @property
+    def _without(self) -> str:
+        """Return which columns were not compared although nobody ignored them."""
+        if not self.left_out:
+            return ""
+        listed = ", ".join(map(repr, self.left_out))
+        return f" Left out as an index: {listed}; pass categorical= to compare it."
 
     def __str__(self) -> str:
         return f"[{CUSTODIAN_ONLY}] {self.snapshot}"
@@ -307,6 +318,7 @@ class Separability:
                 "dropped": self.dropped_rows,
             },
             "columns": self.columns,
+            "left_out": list(self.left_out),
             "features": self.features,
             "roc": {
                 name: {"fpr": list(curve.fpr), "tpr": list(curve.tpr)}
