@@ -136,7 +136,7 @@ class ValueCounts(DisjointCounts):
     A value on an edge belongs to the bin above it; the first bin has everything below the first
     edge, the last everything from the last.
 
-    Claim:       L1 sensitivity 1 a row that leaves or arrives, or the steps of the largest weight.
+    Claim:       L1 sensitivity 1 per row that leaves or arrives, or the largest weight in steps.
                                                                        [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row is counted in one bin of one group.

@@ -470,7 +470,7 @@ class PublishedPrecisionSensitivity(_PositivesSensitivity):
         if self._rows != 1:
             raise ArgumentError(
                 f"rows_per_unit must be 1 for a method of 2015, got {self._rows}. "
-                "Use the default method, which knows units."
+                "Use the default method, which allows more."
             )
 
     @property

@@ -80,10 +80,10 @@ class ErrorBound:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Separability:
-    """States how well the two are told apart, with all that belongs to it. For the custodian only.
+    """States how well the two tables can be distinguished. For the custodian only.
 
     `value`, `interval` and `p_value` are those of the stronger of two: the paper's ratio of two
-    accuracies, less 1, and, where it was asked for, the forest on rows held out (`ensemble`).
+    accuracies, minus 1, and, where it was asked for, the forest on rows held out (`ensemble`).
     `paper_value` is always the ratio, which is not held to 0 and 1: on small data it may be
     negative (shuffled labels were fitted better than the true ones, as happens to tables that are
     copies of each other), and above 1 where the shuffled fit falls below a half.
@@ -136,7 +136,7 @@ class Separability:
 
     @property
     def ceiling(self) -> float:
-        """The score of a classifier that never errs, here: 1 over the shuffled accuracy, less 1."""
+        """The score of a classifier that never errs: 1 over the shuffled accuracy, minus 1."""
         return float(np.mean([1 / accuracy - 1 for accuracy in self.numbers.shuffled]))
 
     @property
