@@ -255,7 +255,7 @@ class PrivateTable(ABC):
             outcome=self._outcome() if relation is Neighbours.LABEL else (),
         )
         if name is not None and not (isinstance(name, str) and name.isprintable()):
-            raise ArgumentError(f"name must be a printable text, got {shown(name)}.")
+            raise ArgumentError(f"name must be printable text, got {shown(name)}.")
         self.name = name or name_of(table)
         known = getattr(table, "row_key", None)  # a table that a model scored knows its own
         if row_key is None and isinstance(known, str):

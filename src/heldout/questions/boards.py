@@ -869,7 +869,7 @@ class Board:
 
     def _outcome(self, outcome: dict[str, Any], state: State) -> Outcome:
         if outcome["lost"] and not outcome["above"]:
-            raise LedgerError("This submission was lost before it was judged. Submit it anew.")
+            raise LedgerError("This submission was lost before it was judged. Submit it again.")
         certificate = None if outcome["score"] is None else self.certificate()
         return Outcome(outcome["above"], outcome["score"], self._best(state), certificate)
 

@@ -260,7 +260,7 @@ class RankedRows(_Ranked):
     Refuses:     a metric it does not know.
     Reference:   proofs/auc-sensitivity.md, proofs/ap-sensitivity.md, proofs/auc-difference.md,
                  proofs/ap-difference.md.
-    Cost:        one scan, one sort a class, O(rows) memory.
+    Cost:        one scan, one sort per class, O(rows) memory.
     """
 
     def of_groups(self, groups: int) -> OfEachGroup[RankingStatistic]:
