@@ -43,7 +43,9 @@ MOVED = {  # pages that are now part of another one, by the address that they ha
     "scikit-learn": "questions.html#scikit-learn",
     "scores": "questions.html#scores-of-any-size-and-ranking-on-the-grid",
     "separability": "synthetic-data.html",
+    "several-sites": "custodian.html#several-sites",
     "server-pages": "server.html#the-pages-step-by-step",
+    "survival": "values.html#time-to-an-event",
     "thresholds": "curves.html",
     "trusted-lines": "proofs/index.html#lines-to-read-before-you-believe-a-claim",
 }

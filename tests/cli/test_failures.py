@@ -51,6 +51,15 @@ def test_an_option_that_is_missing_is_called_missing_and_where_help_is(run):
     assert outcome.err == wanted
 
 
+@pytest.mark.parametrize("command", ["evaluate", "compare", "curves", "residuals"])
+def test_a_command_without_a_word_shows_its_first_example(run, command):
+    outcome = run(command)
+    assert outcome.code == 2
+    assert outcome.err.startswith("heldout: Give the rows and a price, such as 'heldout ")
+    assert f"such as 'heldout {command} test.parquet --" in outcome.err
+    assert "--epsilon 1" in outcome.err
+
+
 def test_no_private_value_is_in_a_message(run, here):
     table = pyarrow.table({"y": ["yes", "no", "Mr Smith"], "p": [0.5, SECRET, 0.1]})
     pyarrow.parquet.write_table(table, here / "private.parquet")

@@ -190,6 +190,29 @@ def test_a_smooth_quantile_ends_within_bins_and_holds_and_else_reaches_to_edges(
         assert {round(low, 9), round(high, 9)} <= {round(edge, 9) for edge in found.edges}
 
 
+@pytest.mark.parametrize("epsilon", [1, 100, 10**6])
+def test_a_smooth_quantile_has_intervals_however_little_noise_there_is(epsilon: int) -> None:
+    values = (np.arange(4000) + 0.5) / 4000
+    rows = ho.Dataset({"a": values}, values={"a": (0, 1)})
+    found = ho.Session(rows, budget=epsilon).ask(q.Histogram(epsilon=epsilon, column="a", bins=4))
+    for share in (0.001, 0.3, 0.37, 0.5, 0.999):
+        measure = found.quantile(share, smooth=True)
+        (low, high), (first, last) = measure.interval(), measure.noise_interval()
+        assert low <= first < measure.value < last <= high
+
+
+@pytest.mark.chance(1e-7, "16 of 60 tables missed, each with a chance of one in twenty")
+def test_the_noise_interval_of_a_smooth_quantile_holds_that_of_rows_which_are_not_even() -> None:
+    generator, held = np.random.default_rng(9), 0
+    for _ in range(60):
+        values = generator.random(1000)
+        rows = ho.Dataset({"a": values}, values={"a": (0, 1)})
+        found = ho.Session(rows, budget=100).ask(q.Histogram(epsilon=100, column="a", bins=4))
+        low, high = found.quantile(0.12, smooth=True).noise_interval()
+        held += low <= np.quantile(values, 0.12) <= high
+    assert held > 44
+
+
 def test_a_smooth_quantile_reaches_nearly_to_edges_where_a_bin_holds_a_heap() -> None:
     heap = {"a": [0.55] * 3000 + [0.1, 0.9] * 500}
     rows = ho.Dataset(heap, values={"a": (0, 1)})

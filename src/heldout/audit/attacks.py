@@ -230,7 +230,7 @@ def exposure(
     if labels.shape != scores.shape or labels.size < 2:
         raise ArgumentError("labels and scores must be two lists of the same length, at least 2.")
     if not np.isin(labels, (0, 1)).all():
-        raise ArgumentError("labels must be 0 or 1. Say which of the two each row is.")
+        raise ArgumentError("labels must be 0 or 1, one per row.")
     labels = labels.astype(int)
     published = metric_value(metric, labels, scores)
     if decimals is not None:

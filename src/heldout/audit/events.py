@@ -352,7 +352,7 @@ def _log_ratio(feature: Feature, first: Floats, second: Floats) -> Feature:
     here, there = feature(first), feature(second)
     values = np.unique(np.concatenate([here, there]))
     if values.size > _ATOMS and feature is _fingerprint:
-        # Outcomes that hardly come twice: only those that do are told apart.
+        # Outcomes that hardly come twice: only those that do are counted singly.
         seen, counts = np.unique(np.concatenate([here, there]), return_counts=True)
         values = np.sort(seen[np.argsort(counts)[::-1][:_ATOMS]])
     elif values.size > _ATOMS:

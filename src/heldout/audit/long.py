@@ -166,7 +166,7 @@ _LONG_ENOUGH = 0.08  # seconds; a shorter time is measured again with more answe
 _FEWEST, _MOST = 16, 1024
 QUICK = 10
 """A mechanism without rows is quick: it is asked so many times more often than a release."""
-_LEARNING = 2e-6  # seconds an answer and number of it, to teach features and to choose an event
+_LEARNING = 2e-6  # seconds per answer and number of it, to teach features and to choose an event
 
 
 @dataclass(frozen=True)

@@ -255,9 +255,9 @@ def _questions_by_rows(
         rows = [description for description in question.of if description in MADE_UP]
         if not rows:
             raise ArgumentError(
-                f"No rows to ask a question of kind {kind!r}. Declare some in its family with "
-                "heldout.questions.worst_cases.declare_rows: without them the replay does not see "
-                "the kind."
+                f"The replay has no rows for questions of kind {kind!r}. Declare some in the "
+                "kind's family with heldout.questions.worst_cases.declare_rows: without them the "
+                "replay does not cover it."
             )
         for description in rows:
             by_rows.setdefault(description, []).append(question.to_replay())

@@ -82,7 +82,7 @@ class Replay:
 
     @property
     def bad(self) -> list[str]:
-        """Return the cells where a neighbour could be told apart by more than the claim."""
+        """Return the cells where a neighbour could be recognised by more than the claim allows."""
         every = {**self.older, **self.cells}
         return [" x ".join(place) for place, cell in every.items() if not _holds(cell)]
 

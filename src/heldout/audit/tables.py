@@ -85,7 +85,7 @@ def draw_neighbours(
     """Return a table and `count` neighbours; `mixed` gives one person's cells other encodings.
 
     Where the storage is `typed`, only the digits of decimals differ. Where rows have no key, a
-    person's rows are told apart by their order. Label neighbours differ in `outcome` alone.
+    person's rows are distinguished by their order. Label neighbours differ in `outcome` alone.
     """
     custody: dict[str, Any] = {"neighbours": relation}
     if rows_per_unit is None:

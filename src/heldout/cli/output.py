@@ -185,12 +185,14 @@ def print_measures(
 
 def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) -> None:
     """Print a report as a table, with its price; briefly, without counts and receipts."""
-    from heldout.drawing.words import decimal
+    from heldout.drawing.words import decimal, few
     from heldout.questions.registry import places
 
     say = console()
     subject = report.subject
-    say.print(one_line(f"{subject.score} on {subject.name}, outcome {subject.label}"), style="bold")
+    say.print(
+        one_line(f"{few(subject.score)} on {subject.name}, outcome {subject.label}"), style="bold"
+    )
     print_measures(report.plotted() if brief else report.measures(), level=level)
     say.print(one_line(str(report.headline)) + ".")
     if report.weighing:
@@ -382,7 +384,7 @@ def explained(error: Exception, words: Sequence[str]) -> tuple[list[str], int]:
         return [f"heldout: {one_line(str(error))}"], REFUSED if refused else WRONG
     if isinstance(error, CycloptsError):
         command = " ".join(["heldout", *map(str, error.command_chain or ())])
-        wrong = _misspelt(error, words) or _wrong_words(error)
+        wrong = _misspelt(error, words) or _nothing_given(error, words) or _wrong_words(error)
         return [f"heldout: {wrong} Try '{command} --help'."], WRONG
     if isinstance(error, BrokenPipeError):
         _forget_unwritten()
@@ -416,6 +418,22 @@ def _wrong_words(error: Exception) -> str:
         return f"{one_line(missing.name)} must be given."
     sentence = one_line(str(error))
     return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
+
+
+def _nothing_given(error: object, words: Sequence[str]) -> str | None:
+    """Show the first example of a command that was called without a word and needs a price."""
+    from cyclopts import MissingArgumentError
+
+    if not isinstance(error, MissingArgumentError) or error.argument is None:
+        return None
+    if error.argument.name not in ("--epsilon", "--rival") or len(words) > len(
+        error.command_chain or ()
+    ):
+        return None
+    function = getattr(error.app, "default_command", None)
+    lines = (line.strip() for line in (getattr(function, "__doc__", None) or "").splitlines())
+    example = next((line for line in lines if line.startswith("heldout ")), None)
+    return None if example is None else f"Give the rows and a price, such as '{example}'."
 
 
 def _misspelt(error: object, words: Sequence[str]) -> str | None:

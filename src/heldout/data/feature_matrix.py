@@ -496,7 +496,7 @@ class FeatureMatrix(PrivateTable):
         that looks at that row alone. Noise grows with this number. Left out, it is the number of
         features.
     unit, rows_per_unit
-        Whose row it is, one value a row, and how many rows of one unit may count.
+        Whose row it is, one value per row, and how many rows of one unit may count.
     row_keys
         A value that tells rows apart, one per row.
     neighbours
@@ -749,7 +749,7 @@ class FeatureMatrix(PrivateTable):
         """All rows, bounded in nothing: labels, keys by our names, and which features each sets.
 
         For `ScoredFeatures` alone, which is private itself and bounds the rows of people anew. So
-        keys come as they are told apart, an integer or its text: as a double, which is how a
+        keys come in the form that is compared, an integer or its text: as a double, which is how a
         DECIMAL is fetched, two people beyond 2^53 would be one.
         """
         keys = {"unit": self._keys.unit, "row_key": self._keys.row_key}
@@ -772,7 +772,7 @@ class FeatureMatrix(PrivateTable):
 
 
 def _column(values: Any, rows: int, name: str) -> Array | list[object]:
-    """One value a row. Python's own stay as they are: no array makes doubles of integers."""
+    """One value per row. Python's own stay as they are: no array makes doubles of integers."""
     column = list(values) if isinstance(values, list | tuple) else as_array(values, name=name)
     shape = (len(column),) if isinstance(column, list) else column.shape
     if shape != (rows,):

@@ -286,7 +286,7 @@ def _of_double(number: str) -> str:
 
 
 def key(name: str, column_type: str) -> str:
-    """A unit or row key as it is told apart: an integer, or its canonical text."""
+    """A unit or row key in the form that is compared: an integer, or its canonical text."""
     return column(name) if column_type in FITTING_TYPES else canonical(name, column_type)
 
 

@@ -30,7 +30,7 @@ from heldout.kernel.neighbours import Neighbours, Protection
 # question.
 
 PASS_BYTES: Final = 2**30
-"""What is sorted or told apart of so many bytes, 64 a row, is in memory at a time."""
+"""So many bytes of rows, 64 per row, are sorted or compared in memory at a time."""
 _PLACE: Final = "heldout_place"
 
 
@@ -93,7 +93,7 @@ def counted_rows(engine: DuckDBEngine, limit: Limit, *, rows: int) -> sql.Array:
     Refuses:     nothing; NULL and repeated keys were refused before.
     Reference:   proofs/unit-bounding.md.
     Cost:        a window over keys and places, and a reading of the keys, for every 17 million
-                 rows; a byte a row after that.
+                 rows; a byte per row after that.
     """
     import numpy as np
 
@@ -255,7 +255,7 @@ class PrivateTable(ABC):
             outcome=self._outcome() if relation is Neighbours.LABEL else (),
         )
         if name is not None and not (isinstance(name, str) and name.isprintable()):
-            raise ArgumentError(f"name must be a printable text, got {shown(name)}.")
+            raise ArgumentError(f"name must be printable text, got {shown(name)}.")
         self.name = name or name_of(table)
         known = getattr(table, "row_key", None)  # a table that a model scored knows its own
         if row_key is None and isinstance(known, str):
@@ -507,7 +507,7 @@ class PrivateTable(ABC):
     def with_groups(self, by: str | Sequence[str]) -> Self:
         """The same rows with the number of each row's group beside it, as `member`.
 
-        It is told of the rows that count, so a person's rows are bounded before they are divided.
+        It is added to the rows that count, so a person's rows are bounded before they are divided.
         """
         chosen = chosen_groups(self.groups, by)
         return self._view(type(self), {MEMBER: crossed_member(chosen, self._engine.columns)})

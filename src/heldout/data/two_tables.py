@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -28,6 +28,8 @@ class Table:
     texts: dict[str, Any]
     groups: dict[str, Any]
     rows: int
+    left_out: tuple[str, ...] = ()
+    """Columns that look like an index that pandas wrote."""
 
 
 def read_pair(
@@ -54,7 +56,9 @@ def read_pair(
     for name, table in (("truth", first), ("privatized", second)):
         if table.rows == 0:
             raise EmptyTable(f"{name} must have at least one row. Check the file.")
-    return first, second
+    index = {name for engine in engines for name in engine.columns if INDEX.fullmatch(name)}
+    left_out = tuple(sorted(index.difference(groups, ignore, categorical)))
+    return replace(first, left_out=left_out), replace(second, left_out=left_out)
 
 
 def as_frame(source: object) -> object:

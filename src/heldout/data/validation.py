@@ -339,8 +339,8 @@ def fingerprint_columns(engine: Engine, keys: Keys) -> list[str]:
     are the same data. It is plain arithmetic, the same on every engine. `fingerprint_all` covers
     every cell of the table, whichever columns are called label and score; DuckDB alone computes
     it, with a hash that no other engine has. Any of them leads to the rows' one budget. Data that
-    is told apart too little shares a budget, which is safe; data that is told apart too much would
-    get two.
+    is distinguished too little shares a budget, which is safe; data that is distinguished too much
+    would get two.
     """
     sums, types = [], engine.columns
     for role, name in {"row_key": keys.row_key, "unit": keys.unit}.items():

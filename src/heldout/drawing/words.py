@@ -18,6 +18,7 @@ __all__ = [
     "by_width",
     "decimal",
     "digits",
+    "few",
     "grid",
     "half_width",
     "never_zero",
@@ -33,6 +34,16 @@ __all__ = [
 LOPSIDED: Final = 0.7
 """Where noise reaches less than this share as far to one side as to the other, ± misleads there:
 an interval could look narrower than its own noise, or a gap that is seen reach below 0."""
+
+
+def few(names: str) -> str:
+    """Return the columns of a model for a heading, which has no room for one for each class.
+
+    >>> few("risk_a"), few("p0, p1, p2, p3, p4")
+    ('risk_a', 'p0, ..., p4')
+    """
+    listed = names.split(", ")
+    return names if len(listed) <= 3 else f"{listed[0]}, ..., {listed[-1]}"
 
 
 def protection_in_words(protection: Protection, rows: int | None) -> str:

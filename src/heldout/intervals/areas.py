@@ -108,7 +108,7 @@ class Influence:
 
 
 def influence_on_area(curve: Curve, *, counts: tuple[float, float]) -> Influence:
-    """A positive row's is its place among the negatives less the area, over the positives."""
+    """A positive row's is its place among the negatives minus the area, over the positives."""
     cuts, below, above = _places(curve)
     m, n = counts
     negatives, positives = (above - curve.area) / m, (below - curve.area) / n
@@ -121,7 +121,7 @@ def influence_on_area(curve: Curve, *, counts: tuple[float, float]) -> Influence
 def influence_on_difference(
     curve: Curve, rival: Curve, *, counts: tuple[float, float]
 ) -> Influence:
-    """The rival's area less the first one's: the difference of a row's two placements."""
+    """The rival's area minus the first one's: the difference of a row's two placements."""
     m, n = counts
     (cuts, *places), (rival_cuts, *rival_places) = _places(curve), _places(rival)
     # Of the positives among the negatives, and of the negatives among the positives.
@@ -165,7 +165,7 @@ def influence_on_precision(curve: Curve, *, counts: tuple[float, float]) -> Infl
     by_share = float(positives_in @ (true * false / called**2))
 
     def reach(slopes: Floats, rates: Floats) -> Floats:
-        """The mean over positives s of slope(s) * (1 if the row is above s, less the rate)."""
+        """The mean over positives s of slope(s) * (1 if the row is above s, minus the rate)."""
         terms = positives_in * slopes
         result: Floats = np.cumsum(terms) - terms / 2 - float(terms @ rates)
         return result

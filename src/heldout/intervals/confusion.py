@@ -92,11 +92,11 @@ class NoisyConfusion(ConfusionReadings):
         )
 
     def cost(self, *, false_positive: float = 1, false_negative: float = 1) -> Measure:
-        """Return what wrong calls cost a row on average, each kind at its own price. Free."""
+        """Return what wrong calls cost per row on average, each kind at its own price. Free."""
         prices = [as_number(price) for price in (false_positive, false_negative)]
         if not (all(0 <= price < 1e12 for price in prices) and any(prices)):
             raise ArgumentError(
-                "false_positive and false_negative must be costs from 0 on, not both 0."
+                "false_positive and false_negative must be at least 0, and not both 0."
             )
         most, weights = range_of_costs(*prices), np.array([0.0, *prices, 0.0])
         measure = self.contrast(mean_cost(*prices))
@@ -243,8 +243,8 @@ def noisy_counts(
     Where the noise is tied, the counts are those of `CELLS`: what is called positive, true and
     false, adds up to a public number, and so does the rest.
 
-    Sums of weights in steps of the largest are told in the weights' own unit; after them come
-    those of w (1 - w), which tell the sums of squares and so the sampling error.
+    Sums of weights in steps of the largest are returned in the weights' own unit; after them come
+    those of w (1 - w), which give the sums of squares and so the sampling error.
     """
     scale, squares = mechanism.float_scale, None
     tied = TIED if isinstance(mechanism, TiedLaplace) else None

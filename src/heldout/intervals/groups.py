@@ -177,7 +177,7 @@ class ByGroup(Release, Generic[Part_co]):
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The measures that are told of every group, the headline's first."""
+        """The measures that are shown for every group, the headline's first."""
         return (self.metric,)
 
     @property
@@ -230,7 +230,7 @@ class ByGroup(Release, Generic[Part_co]):
         return self.gap if largest is None else self.gap_in(largest[0])
 
     def finding(self, level: float = 0.95) -> str:
-        """Return the gap that is surely the largest, of all that are told, or that none is shown.
+        """Return the gap that is surely the largest of all that are shown, or say that none is.
 
         Its interval holds for all of them together: the largest was not known beforehand.
         """

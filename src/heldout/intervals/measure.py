@@ -201,7 +201,7 @@ class Measure(float):
         return format(self.value, specification) if specification else str(self)
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Measure must not be pickled; keep release.as_dict() instead.")
+        raise TypeError("a Measure cannot be pickled. Keep release.as_dict() instead.")
 
 
 def _ends(interval: Interval) -> list[float | None]:

@@ -189,7 +189,7 @@ def contrasts() -> dict[str, Contrast]:
 
 
 def mean_cost(false_positive: float, false_negative: float) -> Contrast:
-    """Return what wrong calls cost a row on average, each kind at its own price."""
+    """Return what wrong calls cost per row on average, each kind at its own price."""
     dearest = max(false_positive, false_negative)
     return Contrast(
         name="mean cost",
@@ -198,7 +198,7 @@ def mean_cost(false_positive: float, false_negative: float) -> Contrast:
         high=dearest,
         neutral=dearest / 2,
         formula=f"({false_positive:g} FP + {false_negative:g} FN) / all",
-        meaning="What wrong calls cost a row on average",
+        meaning="What wrong calls cost per row on average",
         scikit_learn="",
     )
 

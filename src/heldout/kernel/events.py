@@ -77,8 +77,8 @@ class Event:
             return cls(content["kind"], parameters, content["version"])
         except (ArgumentError, AttributeError, KeyError, TypeError, ValueError, RecursionError):
             raise UnknownEvent(
-                "An event must be an object with kind, parameters and version. Pass what encode() "
-                "gives."
+                "An event must be an object with kind, parameters and version. Pass the output of "
+                "encode()."
             ) from None
 
     def encode(self) -> str:

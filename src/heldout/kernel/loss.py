@@ -209,7 +209,7 @@ class Loss(_Amount):
         except Exception:
             raise ArgumentError(
                 "A loss must be exact text under delta and epsilon, or delta and rho, "
-                f"got {_keys(content)}. Pass what as_dict() gives."
+                f"got {_keys(content)}. Pass the output of as_dict()."
             ) from None
         return cls(None, amount, delta) if main == "rho" else cls(amount, None, delta)
 
@@ -258,7 +258,7 @@ class Budget(_Amount):
         if not isinstance(content, Mapping) or set(content) not in keys:
             raise ArgumentError(
                 "A budget must have the keys delta and epsilon, or delta and rho, "
-                f"got {_keys(content)}. Pass what as_dict() gives."
+                f"got {_keys(content)}. Pass the output of as_dict()."
             )
         return cls(**content)
 

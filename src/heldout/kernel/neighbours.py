@@ -68,7 +68,7 @@ class Protection:
     rows_moved: int = field(init=False, repr=False, compare=False)
     """How many rows, leaving and arriving together, tell two neighbours apart at most.
 
-    Disjoint counts move by one a row, so this is their L1 sensitivity.
+    Disjoint counts move by one per row, so this is their L1 sensitivity.
     """
 
     def __post_init__(self) -> None:

@@ -173,7 +173,7 @@ class IntervalChoice(Primitive):
         """The first cell, and the one after the last."""
         counts = np.asarray(unseal(sealed), dtype=np.int64)
         if counts.shape != (self.cells + 1,):
-            raise ArgumentError("cells must be those of the statistic.")
+            raise ArgumentError("cells must match the statistic.")
         first, end, penalties = self.candidates(counts)
         # Where epsilon is too small to see the rows, wide intervals are likelier than narrow ones.
         place = selection.choose_exactly(
@@ -350,7 +350,7 @@ class CumulativeCounts:
 
     Claim:       pure DP, epsilon.                                        [claim: tree-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: a row is in one node a level of its own group's tree, and in no other tree: see
+    Sensitivity: a row is in one node per level of its own group's tree, and in no other tree: see
                  `Tree`.
     Numerics:    exact.
     Refuses:     an epsilon that is not positive.
@@ -461,7 +461,7 @@ class HilbertDawa(Primitive):
     def sample(self, sealed: Sealed[Any]) -> SquareCounts:
         counts = np.asarray(unseal(sealed), dtype=np.int64)
         if counts.shape != (self.side**2 + 1,):
-            raise ArgumentError("side must be that of the statistic.")
+            raise ArgumentError("side must match the statistic.")
         order = hilbert_order(self.side)
         drawn = self.buckets.draw(counts[:-1][order])
         cells, deviation = np.empty(self.side**2), np.empty(self.side**2)
@@ -497,7 +497,7 @@ class Axis:
         if len(self.edges) < 2 or not (finite and rising):
             raise ArgumentError("edges must be two or more finite, increasing numbers. Sort them.")
         if not self.column.isidentifier():
-            raise ArgumentError(f"column must be a name of ours, got {self.column!r}.")
+            raise ArgumentError(f"column must be a name that heldout gives, got {self.column!r}.")
 
     @property
     def cells(self) -> int:
@@ -516,7 +516,7 @@ class GridCounts(Statistic[Ints]):
     A cell holds its lower edge and not its upper one. With more than one group there is such a
     vector for each, one after the other, and a row is in that of its own `member`.
 
-    Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
+    Claim:       L1 sensitivity 1 per row that leaves or arrives.      [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: the cells and the outside are disjoint, and so are groups: a row is counted once,
                  however many there are: k rows under add-remove, 2k under replace-one.
@@ -582,7 +582,7 @@ class GridCounts(Statistic[Ints]):
 class RowCount(Statistic[Ints]):
     """Counts rows where their number is not public; of each group, if there are several.
 
-    Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
+    Claim:       L1 sensitivity 1 per row that leaves or arrives.      [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: at most k rows more or less, also when some leave and others arrive; none at all
                  where the number of rows is public. A row may leave one group and another arrive
@@ -685,7 +685,7 @@ class PowerSums(Statistic[Ints]):
         if self.groups > 1 and not self.with_rest:
             raise ArgumentError("with_rest must be True: sizes of groups are private.")
         if not self.column.isidentifier():
-            raise ArgumentError(f"column must be a name of ours, got {self.column!r}.")
+            raise ArgumentError(f"column must be a name that heldout gives, got {self.column!r}.")
 
     @property
     def size(self) -> int:

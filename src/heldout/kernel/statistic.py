@@ -195,7 +195,7 @@ class DisjointCounts(Statistic[Ints]):
     as many entries with the sums of w (1 - w), w a share of the largest, which tell the sums of
     w^2.
 
-    Claim:       L1 sensitivity 1 a row that leaves or arrives, or the steps of the largest weight.
+    Claim:       L1 sensitivity 1 per row that leaves or arrives, or the largest weight in steps.
                                                                        [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row has one number for each place, so it is counted in one cell, however many of
@@ -356,11 +356,11 @@ class BoundedSum(Statistic[Ints]):
         if (self.groups > 1 or self.weighted) and not self.with_rest:
             raise ArgumentError("with_rest must be True: sizes of groups and weights are private.")
         if self.weighted and self.resolution != STEPS:
-            raise ArgumentError("resolution must be that of the weights.")
+            raise ArgumentError("resolution must match the weights.")
         if not 1e-15 <= self.clip <= 0.5 or (self.classes and self.error == "absolute"):
             raise ArgumentError("clip must lie between 1e-15 and 0.5.")
         if self.by_outcome and (self.with_rest or self.classes):
-            raise ArgumentError("by_outcome goes with two classes and a public row count.")
+            raise ArgumentError("by_outcome requires two classes and a public row count.")
 
     @property
     def largest(self) -> float:

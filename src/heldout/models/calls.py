@@ -44,7 +44,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class RowWise:
-    """One entry a row: axis 0 is the rows, and `shape` is what each of them holds.
+    """One entry per row: axis 0 is the rows, and `shape` is what each of them holds.
 
     The claim that every rule keeps: entry i is a function of row i alone.
     """
@@ -155,7 +155,7 @@ class Call:
     def rows(
         self, place: int = 0, *, kinds: Sequence[str] = (), rank: int | None = None
     ) -> RowWise:
-        """An input that has one entry a row, of one of these types."""
+        """An input that has one entry per row, of one of these types."""
         value = self.at(place)
         if not isinstance(value, RowWise):
             raise NotRowWise(f"its input {place + 1} must come from the rows")

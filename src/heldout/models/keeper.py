@@ -169,7 +169,7 @@ def _work(task: Task, desk: Desk, requests: Connection, answers: Connection) -> 
             feeds = {name: view[row : row + 1] for name, view in desk.views.items()}
             for name in texts:
                 feeds[name] = _decoded(feeds[name])
-            try:  # noqa: SIM105  suppress() would cost a microsecond a row
+            try:  # noqa: SIM105  suppress() would cost a microsecond per row
                 scores[row] = run(wanted, feeds, None)[0].reshape(-1)[: task.width]
             except Exception:
                 pass

@@ -60,7 +60,7 @@ class LinearModel:
     def parse(cls, content: str | bytes | Mapping[str, Any]) -> "LinearModel":
         """Read what `coef()` in R or `params` in statsmodels prints, with the levels of factors.
 
-        A coefficient is a number by column, or one a level: `"sex": {"F": 0, "M": 0.4}`, or one a
+        A coefficient is a number by column, one per level: `"sex": {"F": 0, "M": 0.4}`, or one per
         bin of a number: `"age": {"edges": [40, 60], "weights": [0, 0.3, 0.5]}`. With
         `"levels": {"sex": ["F", "M"]}` the names that R and statsmodels give are understood too:
         `sexM`, `sex[T.M]` and `C(sex)[T.M]`; a level without a coefficient counts 0. Nothing but

@@ -1,8 +1,8 @@
 """Predictions by row key, from an analyst: read without trust, joined without a word on matches.
 
 An analyst who may not hand in a model hands in scores for each key: one, or one for each class.
-Whether a key is in the private table is not told: not by a count, an error, or the time that the
-join takes.
+Whether a key is in the private table stays secret: neither a count, an error nor the time that
+the join takes shows it.
 """
 
 import hashlib

@@ -98,7 +98,7 @@ def read(task: Reading, requests: Connection, answers: Connection, shared: None)
 def read_cells(task: Reading, requests: Connection, answers: Connection, shared: None) -> None:
     """The whole life of a reader of a copy: `N` and the names, messages of cells; then `E`.
 
-    A copy is a CSV file whose cells are told as they stand. Or `R` and a reason, at any time.
+    A copy is a CSV file whose cells are sent as they stand. Or `R` and a reason, at any time.
     `most_rows` of its task counts cells.
     """
     silence()

@@ -108,7 +108,7 @@ def score(
     """
     began = time.monotonic()
     if not isinstance(model, Model):
-        raise ArgumentError("model must be what heldout.models.load gave.")
+        raise ArgumentError("model must be one that heldout.models.load returned.")
     _check_numbers(default=default, seconds_per_row=seconds_per_row, memory=memory, tick=tick)
     if not is_one_of(isolation, ("sandbox", "none")):
         raise ArgumentError(f"isolation must be 'sandbox' or 'none', got {shown(isolation)}.")

@@ -12,7 +12,7 @@ from heldout.questions.registry import kind_of, registered, section_name
 
 
 def pool(answers: Iterable[Any], *, names: Sequence[str] | None = None) -> Pooled | PooledReport:
-    """Releases of several sites as one answer; reports as one answer a question.
+    """Releases of several sites as one answer; reports as one answer per question.
 
     Each of `answers` is a release or a report, or its `as_dict()` (what `--json` writes); `names`
     are the sites'. Confusion matrices and means are added up, with the law of all noises

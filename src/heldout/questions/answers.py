@@ -248,8 +248,8 @@ def _whole(made: Any) -> bool:
 
 SCHEMA = 1
 FIELDS = {"schema", "questions", "about", "values", "receipt", "budget", "spent", "remaining"}
-RULES = "rules"  # one number a question, left out where all are 1, as all were at first
-READINGS = "readings"  # one a question, left out where the noisy numbers decide everything
+RULES = "rules"  # one number per question, left out where all are 1, as all were at first
+READINGS = "readings"  # one per question, left out where the noisy numbers decide everything
 
 
 @dataclass(frozen=True, eq=False)

@@ -120,7 +120,7 @@ ONLY_ACCURACY = "A board on rows of several classes is by accuracy: metric must 
 class Merit(Statistic[Ints]):
     """The sum over the rows of what each earns: a right call 1, a small error nearly `STEPS`.
 
-    Divided by the number of rows and the most that one can earn, it is the accuracy, or 1 less the
+    Divided by the number of rows and the most that one can earn, it is the accuracy, or 1 minus the
     mean error.
 
     Claim:       one row earns from 0 to `most` steps.                     [claim: board]
@@ -186,7 +186,7 @@ class Merit(Statistic[Ints]):
 class AreaMerit(Statistic[Ints]):
     """Counts by how much the pairs of a positive and a negative row ranked rightly exceed a bar.
 
-    Twice the pairs that are ranked rightly and the tied ones once, less twice the bar's share of
+    Twice the pairs that are ranked rightly and the tied ones once, minus twice the bar's share of
     all pairs, in steps of `1/STEPS_OF_A_BAR`; and the number of positive rows, `weight` for each.
     The AUC is above the bar where the first number is above 0, whatever the classes' sizes are.
 
@@ -488,7 +488,7 @@ class Plan:
             return scale / self.whole * math.log(1 / failing) + self.spacing / 2
         merit = self.merit(0.5)
         assert isinstance(merit, AreaMerit)
-        # Half of the failures for each number; what lies above the bar is told by the second.
+        # Half of the failures for each number; the second shows what lies above the bar.
         tail = math.log(2 / failing)
         classes = min(scale / merit.weight * tail / self.least_class, 1.0)
         return scale / self.whole * tail + classes * (1 - self.start) + self.spacing / 2
@@ -869,7 +869,7 @@ class Board:
 
     def _outcome(self, outcome: dict[str, Any], state: State) -> Outcome:
         if outcome["lost"] and not outcome["above"]:
-            raise LedgerError("This submission was lost before it was judged. Submit it anew.")
+            raise LedgerError("This submission was lost before it was judged. Submit it again.")
         certificate = None if outcome["score"] is None else self.certificate()
         return Outcome(outcome["above"], outcome["score"], self._best(state), certificate)
 

@@ -579,7 +579,7 @@ class CallCounts(DisjointCounts):
     exceeds, and the true class's rank is the number of classes before it: those with a higher
     score, and those of the same score that were declared earlier.
 
-    Claim:       L1 sensitivity 1 a row that leaves or arrives, or the steps of the largest weight.
+    Claim:       L1 sensitivity 1 per row that leaves or arrives, or the largest weight in steps.
                                                                        [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row has one truth, one call, one rank and one group, all of its own cells, so it

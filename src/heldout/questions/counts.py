@@ -55,7 +55,7 @@ class ThresholdCounts(DisjointCounts):
     score on a threshold belongs to the interval above it. The confusion matrix at any of the
     thresholds is a sum of entries.
 
-    Claim:       L1 sensitivity 1 a row that leaves or arrives, or the steps of the largest weight.
+    Claim:       L1 sensitivity 1 per row that leaves or arrives, or the largest weight in steps.
                                                                        [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: groups and intervals are disjoint, so a row is counted in one cell, however many

@@ -50,7 +50,7 @@ def find(kind: object) -> type[Question[Any]]:
 
 
 def kind_of(content: Any) -> type[Question[Any]] | None:
-    """Return the kind that a release's JSON answers; None if it cannot be told.
+    """Return the kind that a release's JSON answers; None if that is not clear.
 
     JSON from before releases carried their kind is recognised by what they were called.
 

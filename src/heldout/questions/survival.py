@@ -75,7 +75,7 @@ class SurvivalCounts(DisjointCounts):
     each bin by turns, and one more for all rows beyond. With `edges` rows are counted by bins of a
     declared value first, as `ValueCounts` counts them; with groups, by group before that.
 
-    Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
+    Claim:       L1 sensitivity 1 per row that leaves or arrives.      [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row is counted in one cell, of one bin of the value, in one group.
     Numerics:    exact integers; times, values and edges compare as doubles.
@@ -83,7 +83,7 @@ class SurvivalCounts(DisjointCounts):
     Reference:   proofs/disjoint-counts.md; Kaplan and Meier 1958.
     Cost:        one scan, O(times) memory.
 
-    >>> from heldout.kernel.neighbours import Neighbours
+    >>> from heldout.kernel.neighbours import Neighbours, Protection
     >>> counts = SurvivalCounts(times=(30.0, 365.0))
     >>> counts.size, counts.sensitivity(Protection(neighbours=Neighbours.REPLACE_ONE))
     (5, 2)

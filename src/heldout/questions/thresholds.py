@@ -172,7 +172,7 @@ class CutMechanism:
     def sample(self, sealed: Sealed[Any]) -> Ints:
         table = np.asarray(unseal(sealed), dtype=np.int64)
         if table.shape != (self.classes * self.cells,):
-            raise ArgumentError("cells must be those of the statistic.")
+            raise ArgumentError("cells must match the statistic.")
         table = table.reshape(self.classes, self.cells)
         if self.falling:
             table = table[:, ::-1]
@@ -189,7 +189,7 @@ class CutMechanism:
 class ValueTable(Statistic[Ints]):
     """Rows by cell of an even grid over the bounds of a declared value.
 
-    Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
+    Claim:       L1 sensitivity 1 per row that leaves or arrives.      [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row is counted in one cell.
     Numerics:    exact integers; a value's cell is found with monotone double operations.

@@ -162,7 +162,7 @@ class LinkScores(Tables):
     The score of a pair is the sum over cells of |rows - expected|; what is expected is a whole
     number that was computed from released tables.
 
-    Claim:       a score moves by at most 1 a row that leaves or arrives.      [claim: twin]
+    Claim:       a score moves by at most 1 per row that leaves or arrives.    [claim: twin]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: one cell of a pair's table moves by 1 for each such row, and the score by no more.
     Numerics:    exact integers.

@@ -20,6 +20,7 @@ from heldout.data.sql import count_passed, double, held_to
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.measure import Interval, Measure, Release
+from heldout.intervals.noise import normal_quantile
 from heldout.intervals.ratio import (
     MeanRelease,
     NoisyCounts,
@@ -135,7 +136,7 @@ class ValueCounts(DisjointCounts):
     A value on an edge belongs to the bin above it; the first bin has everything below the first
     edge, the last everything from the last.
 
-    Claim:       L1 sensitivity 1 a row that leaves or arrives, or the steps of the largest weight.
+    Claim:       L1 sensitivity 1 per row that leaves or arrives, or the largest weight in steps.
                                                                        [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row is counted in one bin of one group.
@@ -232,8 +233,12 @@ class BinnedRows:
                 measure.noise_interval(level) if noise else measure.interval(level)
                 for measure in below
             ]
+            if smooth and noise:
+                far = float(normal_quantile(np.array([0.5 + level / 2]))[0])
+                return self._crossed(share, ends, self._stray * far)
             if smooth:
-                return self._crossed(share, ends)
+                least, most = zip(between(level, True), self._crossed(share, ends), strict=True)
+                return min(least), max(most)
             first = [edge for edge, (_, last) in zip(inner, ends, strict=True) if last < share]
             after = [edge for edge, (start, _) in zip(inner, ends, strict=True) if start > share]
             return (max(first, default=low), min(after, default=high))
@@ -252,18 +257,39 @@ class BinnedRows:
             share=lambda rank: (rank - low) / (high - low),
         )
 
-    def _crossed(self, share: float, ends: Sequence[Interval]) -> Interval:
+    @property
+    def _stray(self) -> Floats:
+        """Return how far each bin's rows stray from an even spread, as a part of all rows.
+
+        It is the deviation of a share below the middle of the bin, times 2.
+        """
+        counts = np.maximum(self._counts.estimate, 0.0)
+        variances = [
+            self._counts.sampling_variance(own, self._counts.unit * count)
+            for own, count in zip(np.eye(self.bins), counts, strict=True)
+        ]
+        strays: Floats = np.sqrt(variances) / max(float(self._counts.estimate.sum()), 1.0)
+        return strays
+
+    def _crossed(
+        self, share: float, ends: Sequence[Interval], stray: Floats | float = 0.0
+    ) -> Interval:
         """Return where the ends of shares below edges, joined within bins, cross a share.
 
         A share below x that bends within a bin is off its straight line by an eighth of what the
-        density changes over the bin; four times that is allowed, by the noisy counts around.
+        density changes over the bin; four times that is allowed, by the noisy counts around. The
+        rows' own share strays from it as a bridge from edge to edge does, by `stray` times the root
+        of t (1 - t).
         """
         lows, highs = np.array([(0.0, 0.0), *ends, (1.0, 1.0)]).T
+        # Shares rise, but noise may put a later one below: the wider ends hold for both.
+        lows, highs = np.minimum.accumulate(lows[::-1])[::-1], np.maximum.accumulate(highs)
         counts = np.maximum(self._counts.estimate, 0.0) / max(float(self._counts.estimate.sum()), 1)
         around = np.abs(np.diff(counts))
         change = np.maximum(np.append(around, 0.0), np.insert(around, 0, 0.0))
         part = np.arange(_WITHIN + 1) / _WITHIN
         bent = 2 * change[:, None] * part * (1 - part)
+        bent = bent + np.reshape(stray, (-1, 1)) * np.sqrt(part * (1 - part))
         edges = np.array(self.edges)
         places, least, most = (
             ends[:-1, None] * (1 - part) + ends[1:, None] * part for ends in (edges, lows, highs)
@@ -271,8 +297,10 @@ class BinnedRows:
         # Nowhere is the share below x less than below the bin, or more than below its end.
         least = np.maximum(least - bent, lows[:-1, None])
         most = np.minimum(most + bent, highs[1:, None])
-        possible = places[(least <= share) & (most >= share)]
-        return float(possible.min()), float(possible.max())
+        # Steps at whose start or end it may be reached, whole: a narrow interval lies inside one.
+        reached = np.minimum(least[:, :-1], least[:, 1:]) <= share
+        reached &= np.maximum(most[:, :-1], most[:, 1:]) >= share
+        return float(places[:, :-1][reached].min()), float(places[:, 1:][reached].max())
 
     def _share(self, numerator: Any, name: str) -> Measure:
         ratio = Ratio(self._counts, numerator, np.ones(self.bins))

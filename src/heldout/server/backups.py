@@ -321,7 +321,7 @@ def _choose_ledger(
             service.ledger.verify()
         except LedgerTampered as error:
             raise LedgerTampered(
-                "The ledger that is there is another one than the backup's, or an older one: it "
+                "The ledger that is there is not the backup's, or is older: it "
                 f"lacks entry {end.sequence}. Nothing was restored. Move it away only if you know "
                 "why it differs."
             ) from error

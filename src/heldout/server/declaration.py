@@ -403,7 +403,7 @@ class Declaration(BaseModel):
         if sorted(given) != sorted(names):
             raise ArgumentError(
                 f"Its {what} are {_listed(given)}, and those of the data set {_listed(names)}. "
-                "Name them alike."
+                "Use the same names."
             )
         return {column: given.index(name) for column, name in zip(self.scores, names, strict=True)}
 
@@ -460,7 +460,7 @@ def _in_words(error: ValidationError) -> ArgumentError:
         return _no_field(name)
     if first["type"] == "missing":
         return ArgumentError(f"declaration must name the column {name}.")
-    return ArgumentError(f"{name} is not as it must be: {first['msg']}.")
+    return ArgumentError(f"{name} is not valid: {first['msg']}.")
 
 
 def _no_field(name: str) -> ArgumentError:

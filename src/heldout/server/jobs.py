@@ -160,7 +160,7 @@ def cancel(connection: sa.Connection, kind: str, subject: str) -> bool:
 
 
 def waits(table: sa.Table) -> sa.ColumnElement[bool]:
-    """Return whether something still waits, as far as anybody is told.
+    """Return whether something still waits, as far as anybody can see.
 
     Not by its state: a place that is free before the tick would tell when the work was done.
     """
@@ -182,7 +182,7 @@ def is_needed(
 ) -> bool:
     """Return whether an evaluation or a submission is about a model, or some rows, or both.
 
-    `still` says which count: those that wait as far as anybody is told, or that are not paid for.
+    `still` says which count: those that wait as far as anybody can see, or that are not paid for.
     """
     asked, shown = [still(evaluations)], [still(submissions)]
     if artifact is not None:

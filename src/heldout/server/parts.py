@@ -74,7 +74,7 @@ class Part(BaseModel):
                 raise ArgumentError(f"{cls.part}: {cause}") from None
             where = ".".join(map(str, first["loc"])) or "it"
             raise ArgumentError(
-                f"{cls.part}: {where} is not as it must be ({first['msg'].lower()}). An example: "
+                f"{cls.part}: {where} is not valid ({first['msg'].lower()}). An example: "
                 f"{cls.example}."
             ) from None
 

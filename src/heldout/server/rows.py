@@ -262,7 +262,7 @@ def open_part(
 
 
 def _facts(declared: Declaration, name: str) -> dict[str, Any]:
-    """Return what every kind of private rows is told: its name, keys and protection."""
+    """Return what a data set of every kind is given: its name, keys and protection."""
     names = ("row_key", "unit", "rows_per_unit", "neighbours")
     return {"name": name} | {field: getattr(declared, field) for field in names}
 

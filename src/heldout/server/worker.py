@@ -631,7 +631,7 @@ def run(
     stop: threading.Event | None = None,
     alone: Callable[[], bool] | None = None,
 ) -> None:
-    """Work until told to stop, or left alone; a job that was begun is finished first."""
+    """Work until asked to stop, or left alone; a job that was begun is finished first."""
     ended = stop or threading.Event()
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):

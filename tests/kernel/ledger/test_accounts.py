@@ -140,7 +140,7 @@ def test_a_table_must_be_declared_as_its_account(ledger):
     for protection in others:
         with pytest.raises(BudgetMismatch, match="do not add up"):
             resolved(ledger, "trial", protection=protection)
-    with pytest.raises(BudgetMismatch, match="budget must be the one"):
+    with pytest.raises(BudgetMismatch, match="budget must match"):
         resolved(ledger, "trial", protection=two, budget=TWO)
 
 

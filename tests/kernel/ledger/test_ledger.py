@@ -107,7 +107,7 @@ def test_new_rows_need_a_budget_and_a_digest(ledger):
 
 def test_an_account_of_another_ledger_is_refused(ledger, event):
     stranger = Ledger.open(None).account(b"rows", budget=Budget(epsilon=1))
-    with pytest.raises(LedgerError, match="This account is of another ledger"):
+    with pytest.raises(LedgerError, match="This account belongs to another ledger"):
         ledger.book(stranger, event, request={})
 
 
@@ -159,7 +159,7 @@ def test_only_the_custodian_may_read_the_file(tmp_path):
 
 @pytest.mark.parametrize("copier", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_ledger_cannot_be_copied(copier):
-    with pytest.raises(TypeError, match="must stay in its process"):
+    with pytest.raises(TypeError, match="cannot be sent to another process"):
         copier(Ledger.open(None))
 
 

@@ -321,7 +321,7 @@ def test_a_ledger_that_is_only_read_takes_nothing(path, event):
             lambda: ledger.register("other", budget=ONE),
             lambda: ledger.account(b"rows", budget=ONE),
         ):
-            with pytest.raises(LedgerError, match="opened to be read only"):
+            with pytest.raises(LedgerError, match="opened read-only"):
                 write()
         assert ledger.verify().entries == 1
         assert ledger.remaining("trial") == Loss.pure(1)

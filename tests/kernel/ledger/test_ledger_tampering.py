@@ -315,7 +315,7 @@ def test_a_witness_that_cannot_be_read_is_refused(written, path, content):
 def test_the_witness_of_another_ledger_is_refused(written, path, tmp_path):
     Ledger.open(tmp_path / "other.sqlite")
     shutil.copy(tmp_path / "other.sqlite.witness", path.with_name(path.name + ".witness"))
-    assert "another ledger" in str(everything_refuses(path, written))
+    assert "not the ledger that" in str(everything_refuses(path, written))
 
 
 def test_a_ledger_may_be_ahead_of_its_witness_after_a_crash(written, path, event, monkeypatch):

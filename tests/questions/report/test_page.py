@@ -3,8 +3,10 @@
 import html.parser
 import re
 
+import numpy as np
 import pytest
 
+import heldout as ho
 from heldout.errors import ArgumentError
 
 HOSTILE = "<script>alert('1')</script>\"><img src=x onerror=alert(1)>&amp;{{x}}"
@@ -203,3 +205,15 @@ def test_each_release_of_a_notebook_shows_a_picture(page_of):
         assert card.count("<svg") == 1
         assert release.receipt.hash in card
         read(card)
+
+
+def test_a_heading_does_not_list_a_score_for_each_of_ten_classes():
+    labels = np.arange(400) % 10
+    scores = {f"p{place}": (labels == place).astype(float) for place in range(10)}
+    rows = ho.Dataset(
+        {"y": labels, **scores}, label="y", classes=list(range(10)), scores=list(scores)
+    )
+    report = ho.Session(rows, budget=1).report(epsilon="1")
+    assert str(report).startswith("p0, ..., p9 on ")
+    assert "<h1>How good is p0, ..., p9 on data?</h1>" in report.html()
+    assert ", ".join(scores) in report.html(), "the facts list them"

@@ -272,3 +272,9 @@ def test_an_index_that_pandas_wrote_is_no_feature(tmp_path, kind):
     assert found.columns == 1
     assert found.value < 0.3, "the numbers of the rows would tell every row"
     assert set(public_table(pair[1], ignore=(), categorical=()).numbers) == {"age"}
+    [name] = found.left_out
+    assert f"Left out as an index: {name!r}" in str(found)
+    assert found.as_dict()["left_out"] == [name]
+    ignored = separability(*pair, ignore=name, shuffles=5, random_state=0)
+    assert ignored.left_out == ()
+    assert "Left out" not in str(ignored)

@@ -106,7 +106,7 @@ class Placements:
     def weights(self) -> Ints:
         """The influence of a row on the area by class and grid point, in steps: within +-STEPS.
 
-        For a positive its place among the negatives less the area, for a negative likewise, times
+        For a positive its place among the negatives minus the area, for a negative likewise, times
         the smaller class over its own.
         """
         middles = np.arange(self.cuts[-1]) + 0.5
@@ -164,18 +164,18 @@ class RankSum:
 class CountsWithArea(Primitive):
     """Noisy counts by class and bin, and a noisy sum of the rows' influences on the area.
 
-    Bins and influences are public by the time of the draw. Each count has noise of its own scale:
-    the less, the less its rows can move the sum.
+    Bins and influences are public by the time of the draw. Each count has noise of its own scale,
+    smaller where its rows can move the sum less.
 
     Claim:       pure DP, epsilon.                                   [claim: counts-with-area]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row that leaves or arrives moves one count by 1 and the sum by its influence,
-                 less a centre where as many rows arrive as leave; the scales are such that both
+                 minus a centre where as many rows arrive as leave; the scales are such that both
                  together lose at most epsilon/moved, for every row that there can be.
     Numerics:    exact: influences are whole numbers, scales rationals.
     Refuses:     an area that leaves too little for the counts.
     Reference:   Li, Miklau et al. 2010, the matrix mechanism: the largest column in L1.
-    Cost:        about half a millisecond a bin and class.
+    Cost:        about half a millisecond per bin and class.
 
     >>> both = CountsWithArea(epsilon=Fraction(1), area_epsilon=Fraction(1, 2), moved=1)
     >>> cells, total = both.scales(np.array([[-4, -2, 0, 0], [1, 1, 2, 4]]), [0, 2, 4])
@@ -244,7 +244,7 @@ class CountsWithArea(Primitive):
 def worse_than_chance(negatives: Floats, positives: Floats, *, scales: Floats) -> bool:
     """Return True if noisy counts, lowest first, clearly say that positives score lower.
 
-    By the pairs of a positive and a negative in order less those out of order, and what Laplace
+    By the pairs of a positive and a negative in order minus those out of order, and what Laplace
     noise of these scales (negatives first) makes of such a number.
 
     >>> up, down = np.array([10, 40, 90]), np.array([90, 40, 10])
@@ -498,7 +498,7 @@ class HeldoutCurves:
     def sample(self, sealed: Sealed[Any]) -> TableWithArea:
         table = np.asarray(unseal(sealed), dtype=np.int64)
         if table.shape != (2 * self.points,):
-            raise ArgumentError("points must be that of the score table.")
+            raise ArgumentError("points must match the score table.")
         by_class = table.reshape(2, self.points)
         cuts, heaps = self._drawn_edges(by_class.sum(axis=0))
         named = self._drawn_named(by_class)
@@ -590,7 +590,7 @@ def check_named(named: tuple[int, ...], share: Fraction, points: int) -> None:
     ends = zip((0, *named), (*named, points), strict=True)
     if len(named) > MOST_NAMED or any(low >= high for low, high in ends):
         raise ArgumentError(
-            f"thresholds must be at most {MOST_NAMED} different ones above the lowest score."
+            f"thresholds must be at most {MOST_NAMED} different values above the lowest score."
         )
     if share > 0 and not named:
         raise ArgumentError("named_share must go with thresholds. Pass thresholds=[0.5].")

@@ -69,7 +69,7 @@ class LabelCurves:
     Refuses:     other neighbours; a table of other than 2 * points counts; shares that leave
                  nothing for the counts.
     Reference:   proofs/tied-counts.md; Li, Miklau et al. 2010: the largest column in L1.
-    Cost:        that of the draws, half a millisecond a bin.
+    Cost:        that of the draws, half a millisecond per bin.
 
     >>> from heldout.kernel import price
     >>> one = build(Terms(epsilon=Fraction(1), protection=Protection(neighbours="label"),
@@ -130,7 +130,7 @@ class LabelCurves:
     def sample(self, sealed: Sealed[Any]) -> TableWithArea:
         table = np.asarray(unseal(sealed), dtype=np.int64)
         if table.shape != (2 * self.points,):
-            raise ArgumentError("points must be that of the score table.")
+            raise ArgumentError("points must match the score table.")
         by_class = table.reshape(2, self.points)
         totals, positives = by_class.sum(axis=0), by_class[1]
         places = self.places(totals)

@@ -88,7 +88,7 @@ class TableMethod:
     def sample(self, sealed: Sealed[Any]) -> NoisyTable:
         table = np.asarray(unseal(sealed), dtype=np.int64)
         if table.shape != (2 * self.points,):
-            raise ArgumentError("points must be that of the score table.")
+            raise ArgumentError("points must match the score table.")
         by_class = table.reshape(2, self.points)
         edges = self.edges.draw(by_class.sum(axis=0))
         negatives, positives = (
@@ -187,11 +187,11 @@ class CumulativeAsPrinted(Cumulative):
 
     Claim:       pure DP, epsilon, for both classes together.            [claim: joint-table]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: t + 1 a row is enough, see `Cumulative`; 2t + 1 is not less.
+    Sensitivity: t + 1 per row is enough, see `Cumulative`; 2t + 1 is not less.
     Numerics:    exact.
     Refuses:     an epsilon that is not positive.
     Reference:   Stoddard, Chen and Machanavajjhala 2014, section 4.2.
-    Cost:        8 microseconds a bin.
+    Cost:        8 microseconds per bin.
 
     >>> CumulativeAsPrinted(bins=11, epsilon=Fraction(1), moved=1).scale
     Fraction(21, 1)
@@ -366,7 +366,7 @@ class HierarchicalQuantile:
 
     Claim:       pure DP, epsilon.                                       [claim: tree-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: the two trees together are one joint table: a row is in one node a level of one.
+    Sensitivity: the two trees together are one joint table: a row is in one node per level of one.
     Numerics:    exact up to the tree's counts; all else is post-processing.
     Refuses:     fewer than 2 quantiles or more than 4,096.
     Reference:   Xu and Cormode 2025, federated computation of ROC and PR curves; with as many
@@ -413,7 +413,7 @@ class HierarchicalQuantile:
     def sample(self, sealed: Sealed[Any]) -> NoisyTable:
         table = np.asarray(unseal(sealed), dtype=np.int64)
         if table.shape != (2 * self.points,):
-            raise ArgumentError("points must be that of the score table.")
+            raise ArgumentError("points must match the score table.")
         by_class, tree = table.reshape(2, self.points), self.tree
         coarse = EvenEdges(bins=tree.bins).draw(by_class[0])
         fine = np.union1d(coarse, EvenEdges(bins=_FINE).draw(by_class[0]))

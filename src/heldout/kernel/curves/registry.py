@@ -85,7 +85,7 @@ def method(
             f"options of {name} must be among {', '.join(own)}, got {', '.join(sorted(options))}."
         )
     if named and "named" not in known:
-        raise ArgumentError(f"thresholds must be left out with method={name!r}, or the method.")
+        raise ArgumentError(f"thresholds do not go with method={name!r}. Leave one of them out.")
     wanted = {"named": named} if named else {}
     terms = Terms(epsilon=epsilon, protection=protection, points=points, rows=rows)
     return build(terms, **wanted, **options)

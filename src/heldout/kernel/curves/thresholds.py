@@ -200,7 +200,7 @@ class RecursiveMedians:
     Claim:       pure DP, epsilon.                                 [claim: recursive-medians]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row is in one interval a level, so a row that arrives or leaves changes one
-                 median a level; each has epsilon/(levels * moved). `moved` is 2 for replace-one:
+                 median per level; each has epsilon/(levels * moved). `moved` is 2 for replace-one:
                  the row that leaves and the row that arrives may lie in two intervals.
     Numerics:    exact, see `SmoothMedian`.
     Refuses:     an epsilon that is not positive; levels outside 1 to 14.
@@ -371,13 +371,13 @@ class MedianCuts(Primitive):
 
     Claim:       pure DP, epsilon.                                        [claim: median-cuts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: a row lies in one part a level and moves the penalties of that part's cuts by
+    Sensitivity: a row lies in one part per level and moves the penalties of that part's cuts by
                  one; each cut is drawn with rate epsilon/(2 levels moved), so that a row costs
                  epsilon/moved, and neighbours differ in `moved` rows.
     Numerics:    exact, see `choose_exactly`.
     Refuses:     an epsilon that is not positive; levels outside 1 to 8.
     Reference:   McSherry and Talwar 2007; the recursion is Kaplan, Schnapp and Stemmer 2022.
-    Cost:        about 3 ms a level on a grid of 65,537 points.
+    Cost:        about 3 ms per level on a grid of 65,537 points.
 
     >>> cut = MedianCuts(levels=3, epsilon=Fraction(1, 10), moved=2, pseudo_rows=100)
     >>> cut.rate

@@ -70,7 +70,7 @@ class Books:
         rows = [row for row in alike if row.kind == "data"] or alike
         if len(rows) != 1:
             if rows:
-                raise LedgerError(f"More than one account {shown(name)} in this ledger.")
+                raise LedgerError(f"This ledger has more than one account {shown(name)}.")
             known = [row.name for row in self.tables.accounts() if row.kind == "data" and row.name]
             raise LedgerError(
                 f"{no_such('account', name, sorted(known))} Or register it: heldout ledger "
@@ -116,9 +116,9 @@ class Books:
             }
             was = ", ".join(f"{word}={shown(protected.get(key))}" for word, key in named.items())
             raise BudgetMismatch(
-                "neighbours, unit and rows_per_unit must be those that the account was opened "
-                f"with ({was}), and under 'label' the outcome too. Declare the data set as before: "
-                "losses under two neighbouring relations do not add up."
+                "neighbours, unit and rows_per_unit must match those that the account was opened "
+                f"with ({was}); under 'label' the outcome must match too. Declare the data set as "
+                "before: losses under two neighbouring relations do not add up."
             )
 
     def line(self, account: str) -> Line:
@@ -126,7 +126,7 @@ class Books:
         path = self.tables.path(account)
         if not path:
             raise LedgerError(
-                "This account is of another ledger. Call account() or register() first."
+                "This account belongs to another ledger. Call account() or register() first."
             )
         line: Line = []
         ids = [row.id for row, _ in path]

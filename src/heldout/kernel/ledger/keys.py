@@ -90,8 +90,9 @@ class KeyPlace:
         """Put the key of a ledger of the first version in its place; return its check."""
         if self.make(ledger, key=key) != key:
             raise LedgerKeyError(
-                f"Another key is where this ledger's key would go ('{self.file_of(ledger)}', or "
-                "the environment). Move it away, and open the ledger again."
+                "Another key is stored where this ledger's key belongs "
+                f"('{self.file_of(ledger)}', or the environment). Move it away, and open the "
+                "ledger again."
             )
         return check_of(key, ledger)
 
@@ -165,7 +166,7 @@ def _output(command: str) -> str:
             shlex.split(command), capture_output=True, text=True, check=True, timeout=60
         )
     except (OSError, ValueError, subprocess.SubprocessError):
-        raise LedgerKeyError(f"The command of {COMMAND} failed.") from None
+        raise LedgerKeyError(f"The command in {COMMAND} failed.") from None
     return done.stdout
 
 

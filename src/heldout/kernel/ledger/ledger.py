@@ -515,7 +515,7 @@ class Ledger:
         return f"Ledger({self._storage.place})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("A ledger must stay in its process. Open it again where you need it.")
+        raise TypeError("A ledger cannot be sent to another process. Open it again there.")
 
 
 def _checked_outcome(outcome: object) -> tuple[str, ...]:
@@ -559,11 +559,11 @@ def _check_row_count(line: Line, rows: int | None) -> None:
     counted = state.rows
     if counted is not None and counted != rows:
         raise BudgetMismatch(
-            f"Account {shown(row.name)} has {counted} rows, and their number is public "
-            "under its neighbours; this table has another number. Who is in one of "
-            "the two only is not protected by that relation. Register the account with "
-            "unit= or neighbours='add-remove', which keep the number private and allow any "
-            "table about the same people."
+            f"Account {shown(row.name)} has {counted} rows, and its neighbouring relation makes "
+            "that number public; this table has a different number. The relation does not protect "
+            "people who are in only one of the two. Register the account with unit= or "
+            "neighbours='add-remove', which keep the number private and allow any table about the "
+            "same people."
         )
 
 

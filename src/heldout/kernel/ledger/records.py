@@ -79,7 +79,9 @@ class Receipt:
             if not isinstance(receipt.hash, str) or not isinstance(receipt.account, str):
                 raise ValueError
         except Exception:
-            raise ArgumentError("A receipt must be what Receipt.as_dict() gives.") from None
+            raise ArgumentError(
+                "A receipt must be a mapping as Receipt.as_dict() returns it."
+            ) from None
         return receipt
 
 
@@ -274,9 +276,7 @@ def checked_name(what: str, name: object) -> str:
         and 0 < len(name) < 200
     ):
         return name
-    raise ArgumentError(
-        f"{what} must be a printable text of 1 to 199 characters, got {shown(name)}."
-    )
+    raise ArgumentError(f"{what} must be printable text of 1 to 199 characters, got {shown(name)}.")
 
 
 def canonical(content: Mapping[str, Any]) -> str:

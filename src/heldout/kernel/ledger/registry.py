@@ -166,7 +166,7 @@ class Registry:
             raise BudgetMismatch(
                 f"{most[:1].upper()}{most[1:]}. To share their budget, register with people= "
                 "(--people) and that account, or the people account above it. To give them a "
-                "second budget, say new=True (--new)."
+                "second budget, pass new=True (--new)."
             )
         key = self._journal.write(self._key_place.key_for)
         return lambda account: sample.sketch(key, account)
@@ -402,8 +402,8 @@ class ByContent:
             return None, macs
         if len({tie.account for tie in ties}) > 1:
             raise BudgetMismatch(
-                "These rows match two accounts of the ledger: they were opened before as two data "
-                "sets. Name one with account= (--account)."
+                "These rows match two accounts of the ledger, because they were opened as two data "
+                "sets before. Name one with account= (--account)."
             )
         row, state = books.open_line(ties[0].account)[0]
         books.check_protection(row.id, content.protection)
@@ -441,7 +441,7 @@ def check_budget(given: Budget | None, own: Budget) -> None:
     """Refuse a budget that is given again and is not the one on record."""
     if given is not None and checked_budget(given) != own:
         raise BudgetMismatch(
-            f"budget must be the one of the account ({own}), got {given}. Pass that one, or "
-            "leave it out; the same rows have one budget however they are named. A custodian may "
-            "raise it: heldout ledger raise."
+            f"budget must match the account's ({own}), got {given}. Leave it out; the same rows "
+            "have one budget however they are named. A custodian can raise it: heldout ledger "
+            "raise."
         )

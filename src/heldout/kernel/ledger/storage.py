@@ -58,7 +58,7 @@ class Storage(ABC):
         """Run the work as the only writer of a ledger that exists; durable once this returns."""
         if self.read_only:
             raise LedgerError(
-                f"The ledger at {self.place} was opened to be read only. Open it without read_only."
+                f"The ledger at {self.place} was opened read-only. Open it without read_only."
             )
 
         def alone(connection: Connection) -> T:
@@ -201,7 +201,7 @@ class SqliteFile(Storage):
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         if not path.parent.is_dir():
-            raise LedgerError(f"No such directory: '{path.parent}'. Make it before the ledger.")
+            raise LedgerError(f"No such directory: '{path.parent}'. Create it first.")
         if path.is_dir():
             raise LedgerError(f"'{path}' is a directory. Name a file for the ledger.")
         super().__init__()
@@ -252,7 +252,7 @@ class SqliteFile(Storage):
             mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
             if mode != "wal":
                 raise LedgerError(
-                    f"The ledger must lie on a local disk, got {self.place}, where SQLite "
+                    f"The ledger must be on a local disk, got {self.place}, where SQLite "
                     "cannot keep a write-ahead log. Move it, or use PostgreSQL."
                 )
             if before == _inode(self._path):
@@ -326,7 +326,7 @@ def file_of(where: str | os.PathLike[str]) -> Path:
     except (OSError, TypeError, ValueError):
         pass
     raise ArgumentError(
-        f"ledger must lie in a file with an ordinary name, got {shown(where)}. Choose another."
+        f"ledger must be a file with an ordinary name, got {shown(where)}. Choose another name."
     )
 
 

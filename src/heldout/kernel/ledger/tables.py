@@ -129,7 +129,7 @@ class Tables:
         """Return the version of the schema."""
         rows = self._run("SELECT schema_version FROM heldout_ledger")
         if len(rows) != 1:
-            raise tampered(None, "its own row is missing or double")
+            raise tampered(None, "its own row is missing or duplicated")
         return int(rows[0][0])
 
     def migrate(self, adopt_key: Callable[[str, bytes], str]) -> bool:
@@ -167,7 +167,7 @@ class Tables:
                    (SELECT max(sequence) FROM heldout_entries), {_ENTRY}
             FROM heldout_ledger l LEFT JOIN heldout_entries e ON e.sequence = l.sequence""")
         if len(rows) != 1:
-            raise tampered(None, "its own row is missing or double")
+            raise tampered(None, "its own row is missing or duplicated")
         name, key_check, closed, sequence, head, highest, *entry = rows[0]
         try:
             identity = Identity(name, key_check, int(closed), int(sequence), head)

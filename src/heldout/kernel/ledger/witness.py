@@ -273,12 +273,12 @@ class Watch:
 
     def _check_seen(self, tables: Tables, identity: Identity, seen: Witness, who: str) -> None:
         if seen.ledger != identity.ledger:
-            raise tampered(None, f"it is another ledger than the one that {who} knows")
+            raise tampered(None, f"it is not the ledger that {who} knows")
         if (seen.sequence, seen.hash) == (identity.sequence, identity.head) or not seen.sequence:
             return
         entry = tables.entry_at(seen.sequence)
         if entry is None or entry.hash != seen.hash:
-            raise tampered(seen.sequence, f"{who} has seen it, and it is gone or another one")
+            raise tampered(seen.sequence, f"it was deleted or changed after {who} saw it")
 
 
 class _Behind(LedgerTampered):

@@ -73,7 +73,7 @@ class DiscreteGaussian(Primitive):
     def sample(self, sealed: Sealed[Any]) -> Ints:
         exact = np.asarray(unseal(sealed), dtype=np.int64)
         if exact.shape != (self.dimension,):
-            raise ArgumentError("dimension must be that of the statistic.")
+            raise ArgumentError("dimension must match the statistic.")
         return np.array(plus_discrete_gaussian(exact.tolist(), self.sigma), dtype=np.int64)
 
     def describe(self) -> dict[str, object]:

@@ -64,7 +64,7 @@ class DiscreteLaplace(Primitive):
     def sample(self, sealed: Sealed[Any]) -> Ints:
         exact = np.asarray(unseal(sealed), dtype=np.int64)
         if exact.shape != (self.dimension,):
-            raise ArgumentError("dimension must be that of the statistic.")
+            raise ArgumentError("dimension must match the statistic.")
         noisy = plus_discrete_laplace(exact.tolist(), self.float_scale)
         return np.array(noisy, dtype=np.int64)
 
@@ -175,7 +175,7 @@ class NoiseShare:
         """Hand the share in; how many entries it had, which is public."""
         exact = np.asarray(unseal(sealed), dtype=np.int64)
         if exact.shape != (self.dimension,):
-            raise ArgumentError("dimension must be that of the statistic.")
+            raise ArgumentError("dimension must match the statistic.")
         noise = self._draws(2 * self.dimension)
         both = zip(exact.tolist(), noise[::2], noise[1::2], strict=True)
         self.hand_in([count + more - less for count, more, less in both])

@@ -117,13 +117,13 @@ class EachGroup(Primitive):
     def __post_init__(self) -> None:
         if price(self.one.event()) != Loss.pure(self.epsilon / self.moved):
             raise ArgumentError(
-                "A question by group must have a pure price. Leave method and delta out."
+                "A question by group must have a price without delta. Leave method and delta out."
             )
 
     def sample(self, sealed: Sealed[list[Any]]) -> list[Any]:
         parts = unseal(sealed)
         if len(parts) != self.groups:
-            raise ArgumentError("groups must be those of the statistic.")
+            raise ArgumentError("groups must match the statistic.")
         return [self.one.sample(Sealed(part)) for part in parts]
 
     def describe(self) -> dict[str, object]:

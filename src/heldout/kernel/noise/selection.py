@@ -39,7 +39,7 @@ class SparseVector(Primitive):
     Numerics:    exact. Integers of any size; the scales are the doubles next above the exact ones.
     Refuses:     numbers that are not positive; queries or a threshold that are not whole.
     Reference:   Lyu, Su and Li 2017, Algorithm 1, theorems 2 and 5, section 4.2.
-    Cost:        8 microseconds a query.
+    Cost:        8 microseconds per query.
 
     >>> from heldout.kernel import price
     >>> test = SparseVector(Fraction(1), sensitivity=1, limit=4)
@@ -90,7 +90,7 @@ class SparseVector(Primitive):
         return self._cost_of_a_positive * self.sensitivity / left
 
     def answers(self, queries: Sequence[int] | Any, threshold: int) -> tuple[bool, ...]:
-        """One answer a query until `limit` of them were True; then no more.
+        """One answer per query until `limit` of them were True; then no more.
 
         Every query gets its noise, also those after the stop, so that the time taken does not
         tell where it was.

@@ -56,7 +56,7 @@ class TiedLaplace(DiscreteLaplace):
         The positives move by half of what both classes move by.
         """
         if not protection.only_labels or l1_sensitivity % 2 or dimension % (2 * cells):
-            raise ArgumentError("Counts can be tied where only outcomes are secret.")
+            raise ArgumentError("Counts can be tied only where nothing but the outcome is secret.")
         if epsilon <= 0:
             raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
         moved = l1_sensitivity // 2
@@ -67,7 +67,7 @@ class TiedLaplace(DiscreteLaplace):
     def sample(self, sealed: Sealed[Any]) -> Ints:
         exact = np.asarray(unseal(sealed), dtype=np.int64)
         if exact.shape != (2 * self.dimension,):
-            raise ArgumentError("dimension must be that of the statistic.")
+            raise ArgumentError("dimension must match the statistic.")
         blocks = exact.reshape(-1, 2, self.cells)
         positives = super().sample(Sealed(blocks[:, 1].ravel())).reshape(-1, self.cells)
         return np.stack([blocks.sum(axis=1) - positives, positives], axis=1).ravel()
@@ -136,7 +136,7 @@ class OutcomeLaplace(Primitive):
     def sample(self, sealed: Sealed[Any]) -> Ints:
         exact = np.asarray(unseal(sealed), dtype=np.int64)
         if exact.shape != (2 * self.dimension,):
-            raise ArgumentError("dimension must be that of the statistic.")
+            raise ArgumentError("dimension must match the statistic.")
         sums, reaches = exact.reshape(2, -1)
         noisy = [
             int(self.noise(reach).sample(Sealed([total]))[0]) if reach else total

@@ -74,7 +74,7 @@ class WishartDifference(Primitive):
     def sample(self, sealed: Sealed[Any]) -> Ints:
         exact = np.asarray(unseal(sealed), dtype=np.int64)
         if exact.shape != (self.entries,):
-            raise ArgumentError("size must be that of the statistic.")
+            raise ArgumentError("size must match the statistic.")
         noise = wishart_difference(self.size, self.scale)
         both = zip(exact.tolist(), noise, strict=True)
         return np.array([min(max(a + b, -_MOST), _MOST) for a, b in both], dtype=np.int64)

@@ -480,7 +480,7 @@ class RankSumLaw:
         m = np.maximum(self.rows - n, 1)
         one = np.maximum(self.scale / (4 * n * m), 1e-12)
         other = self.count_scale * self.away * np.abs(1 / n - 1 / m)
-        # The tail of a sum of two Laplace noises; alike, they are told apart by a hundredth.
+        # The tail of a sum of two Laplace noises; equal ones are made to differ by a hundredth.
         other = np.where(np.abs(other - one) < one / 100, one * 0.99, other)
         other = np.maximum(other, 1e-14)
         tails = one**2 * np.exp(-distance / one) - other**2 * np.exp(-distance / other)

@@ -29,7 +29,7 @@ def area(positives: Any, negatives: Any) -> Fraction:
     Numerics:    exact: scores are only compared, everything else is integers.
     Refuses:     nothing. With an empty class the area is 1/2.
     Reference:   Boyd, Lantz and Page 2015, theorem 3 (wrong only in its condition).
-    Cost:        O(N log N) time, O(N) memory; one sort a class.
+    Cost:        O(N log N) time, O(N) memory; one sort per class.
 
     >>> area([0.9, 0.4], [0.4, 0.1])
     Fraction(7, 8)
@@ -125,7 +125,7 @@ def average_precision(positives: Any, negatives: Any) -> Fraction:
     Refuses:     nothing. Without a positive row the value is 0, as in scikit-learn.
     Reference:   Boyd, Lantz and Page 2015, theorem 5, and Boyd 2014, theorem 5.3, whose bounds
                  are about twice as large, and for another rule of ties.
-    Cost:        O(N log N) time, O(N) memory; one sort a class.
+    Cost:        O(N log N) time, O(N) memory; one sort per class.
 
     >>> round(float(average_precision([0.9, 0.4, 0.4], [0.4, 0.1])), 12)  # (1 + 3/4 + 3/4) / 3
     0.833333333333
@@ -470,7 +470,7 @@ class PublishedPrecisionSensitivity(_PositivesSensitivity):
         if self._rows != 1:
             raise ArgumentError(
                 f"rows_per_unit must be 1 for a method of 2015, got {self._rows}. "
-                "Use the default method, which knows units."
+                "Use the default method, which allows more."
             )
 
     @property

@@ -134,7 +134,7 @@ class ScoreTable(Statistic[Ints]):
     The sufficient statistic of every ranking metric, up to ties at a point. Its size is public
     and does not grow with the rows.
 
-    Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
+    Claim:       L1 sensitivity 1 per row that leaves or arrives.      [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row is counted at one point: k rows under add-remove, 2k under replace-one.
     Numerics:    exact integers. A score's point is found with two double operations and rounding
@@ -260,7 +260,7 @@ class RankedRows(_Ranked):
     Refuses:     a metric it does not know.
     Reference:   proofs/auc-sensitivity.md, proofs/ap-sensitivity.md, proofs/auc-difference.md,
                  proofs/ap-difference.md.
-    Cost:        one scan, one sort a class, O(rows) memory.
+    Cost:        one scan, one sort per class, O(rows) memory.
     """
 
     def of_groups(self, groups: int) -> OfEachGroup[RankingStatistic]:
@@ -282,7 +282,7 @@ class RankedRows(_Ranked):
 
 @dataclass(frozen=True)
 class RankDifferences(Statistic[Ints]):
-    """The positives and the sum over them of their rank by the rival less that by the score.
+    """The positives and the sum over them of their rank by the rival minus that by the score.
 
     A rank is counted from the middle, doubled, ties at their mean: B - A is the sum over twice
     the positives times the negatives. After the two come their reaches, for `OutcomeLaplace`:
@@ -345,7 +345,7 @@ class RankedTable(_Ranked):
     Numerics:    exact.
     Refuses:     a metric it does not know.
     Reference:   as `RankedRows`.
-    Cost:        one scan a model, O(cells) memory.
+    Cost:        one scan per model, O(cells) memory.
     """
 
     table: ScoreTable
@@ -388,7 +388,7 @@ class RankingAndTable:
 class RankedWithTable(Statistic[RankingAndTable]):
     """A ranking metric, and the score table of the same rows, of which one is released.
 
-    Claim:       the ranking moves by its rung as `RankedRows` does, the table by 1 a row that
+    Claim:       the ranking moves by its rung as `RankedRows` does, the table by 1 per row that
                  leaves or arrives as `ScoreTable` does.              [claim: value-or-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: that of either; whoever releases both pays for both.
@@ -502,7 +502,9 @@ class InfluenceMoments(Statistic[Ints]):
                 raise ArgumentError("cut points must be finite and increasing. Sort them.")
         for influences in (self.negatives, self.positives):
             if len(influences) != self.cells or max(map(abs, influences)) > STEPS:
-                raise ArgumentError(f"influences must be one a cell, at most {STEPS} in size.")
+                raise ArgumentError(
+                    f"influences must be one per cell, each at most {STEPS} in size."
+                )
 
     @property
     def cells(self) -> int:

@@ -607,7 +607,7 @@ class ReadDecisions:
         if posterior is not None:
             drawn = posterior.rows_drawn
             positives, negatives = drawn.positives.mean(axis=0), drawn.negatives.mean(axis=0)
-            # Nobody told where in its part a row lies.
+            # Nobody knows where in its part a row lies.
             scores = [posterior.part_scores(share) for share in (0.5, 0.25, 0.75)]
         seen = np.maximum(positives, 0.0), np.maximum(negatives, 0.0)
         fits = [_logistic_fit(positives, negatives, at, slope=which == 1) for at in scores]

@@ -252,7 +252,7 @@ class Posterior:
     def _area_of_cells(
         self,
     ) -> Callable[[Floats, Floats], tuple[Floats, Floats, Floats]] | None:
-        """Return the area of rows by cell less the noisy one, in its scales, and its slopes."""
+        """Return the area of rows by cell minus the noisy one, in its scales, and its slopes."""
         area = self.table.area
         if area is None:
             return None
@@ -813,7 +813,7 @@ class Posterior:
         return result
 
     def _area_by_parts(self, placed: "_Placed") -> Floats:
-        """Return what the rows of each draw make of the area less the noisy one, in its scales."""
+        """Return what the rows of each draw make of the area minus the noisy one, in its scales."""
         area, rows = self.table.area, placed.rows
         assert area is not None
         if isinstance(area, AreaBySum):
@@ -984,7 +984,7 @@ class Posterior:
         draws, scores = self.draws(noise_only=noise_only), self.part_scores()
         first = np.searchsorted(self.starts, edges[:-1])
         rows = draws.negatives + draws.positives
-        # What each bin's rows are worth less what they score, in rows.
+        # What each bin's rows are worth minus what they score, in rows.
         off = np.add.reduceat(draws.positives - rows * scores, first, axis=1)
         result: Floats = np.abs(off).sum(axis=1) / np.maximum(rows.sum(axis=1), 1e-9)
         return result

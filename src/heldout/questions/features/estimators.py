@@ -480,7 +480,7 @@ class PrivateLogisticRegression(PrivateClassifier):
     Refuses:     no epsilon; labels other than the two declared ones; rows far beyond
                  `expected_rows` where their number is not public.
     Reference:   Chaudhuri, Monteleoni and Sarwate 2011; proofs/logistic.md.
-    Cost:        a dozen Newton steps and 16 microseconds a feature.
+    Cost:        a dozen Newton steps and 16 microseconds per feature.
 
     `ridge` is the least strength of the penalty ridge/2 |t|^2 on the sum of losses; None chooses it
     from epsilon. `weight` is how many features a row may set before their weights shrink. The other
@@ -572,7 +572,7 @@ class PrivateNaiveBayes(PrivateClassifier):
     Numerics:    exact, on integers; weights are readings of noisy integers.
     Refuses:     no epsilon; labels other than the two declared ones.
     Reference:   Vaidya et al. 2013; proofs/naive-bayes.md.
-    Cost:        one pass over the entries for each of two steps, 8 microseconds a feature.
+    Cost:        one pass over the entries for each of two steps, 8 microseconds per feature.
 
     `weight` is how many features a row may set before their weights shrink. The other parameters
     are those of `PrivateClassifier`.

@@ -80,7 +80,7 @@ class ModelRelease(Release):
         self._intercept = intercept
         self._bins = getattr(drawn.about, "bins", ())
         self.weights = np.asarray(weights, dtype=float)
-        """One log-odds weight a feature; 0 where nothing was seen."""
+        """One log-odds weight per feature; 0 where nothing was seen."""
         self.selected = np.asarray(selected)
         """The features that were selected, by number."""
         self.split = split

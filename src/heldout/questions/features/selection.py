@@ -121,7 +121,7 @@ def plan_selection(
     Numerics:    exact; what is read off noisy integers may be doubles.
     Refuses:     methods and numbers that it does not know; what the score refuses.
     Reference:   proofs/selection.md.
-    Cost:        one pass over the entries and 8 microseconds a feature; `permute-and-flip` k times.
+    Cost:        one pass over entries and 8 microseconds per feature; `permute-and-flip` k times.
     """
     OneOf(METHODS)(method, "method")
     if epsilon <= 0:

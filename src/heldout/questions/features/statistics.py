@@ -350,7 +350,7 @@ class FeatureScores(FeatureStatistic[Ints]):
 class FeatureCounts(FeatureStatistic[Ints]):
     """Rows that set each feature; `by_label` negatives first, then positives, then rows by label.
 
-    Claim:       L1 sensitivity s a row that leaves or arrives, s + 1 by label.
+    Claim:       L1 sensitivity s per row that leaves or arrives, s + 1 by label.
                                                                          [claim: feature-scores]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row adds 1 to at most s of the features' cells, and to one of the two cells of

@@ -38,7 +38,7 @@ PLAIN_ODDS: Final = 0.5
 """A feature with log-odds from here on counted as selected up to the second rules; since then any
 weight does. Since 2026-11-16."""
 TYPICAL, FEW_TIMES = 10, 5
-"""A row of a table is taken to set 10 features unless told that it sets fewer; a table with 5 times
+"""By default, a row of a table is taken to set 10 features; a table with 5 times
 as many features in all has few. On tables of 38 to 55 features both kinds of noise did as well.
 Since 2026-11-16."""
 BENT_FROM: Final = 64

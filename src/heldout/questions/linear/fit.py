@@ -356,7 +356,7 @@ class LinearFit(Release):
 
     @property
     def identified(self) -> bool:
-        """Return whether the coefficients can be told apart from noise at all."""
+        """Return whether the coefficients can be distinguished from noise at all."""
         return self._fitted.identified
 
     @cached_property

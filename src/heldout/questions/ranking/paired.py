@@ -99,7 +99,7 @@ class PairedErrors(BoundedSum):
 class PairedCalls(DisjointCounts):
     """Rows by label, by what the first model calls them and by what the second one does.
 
-    Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
+    Claim:       L1 sensitivity 1 per row that leaves or arrives.      [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row is counted in one of eight cells.
     Numerics:    exact integers; scores and thresholds compare as doubles.
@@ -127,7 +127,7 @@ class PairedRight(DisjointCounts):
 
     A model is right where the class that it says is the true one.
 
-    Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
+    Claim:       L1 sensitivity 1 per row that leaves or arrives.      [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row is counted in one of four cells, by its own truth and both models' calls.
     Numerics:    exact integers; scores compare as doubles.

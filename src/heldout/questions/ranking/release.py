@@ -224,7 +224,7 @@ def bin_ties(
 
     Row 0 of each is the false, row 1 the true positive rate, thresholds falling; the outer edges
     have the rates 0 and 1. The share of a class between two edges is at most the upper limit at
-    the one less the lower limit at the other.
+    the one minus the lower limit at the other.
 
     >>> bin_ties([[0.25], [0.75]], [[0.25], [0.75]])  # 1/4 * 3/4 + 3/4 * 1/4
     0.375

@@ -69,7 +69,7 @@ def binned_residuals(curves: CurvesRelease) -> BinnedResiduals:
     """
     if not isinstance(curves, CurvesRelease):
         raise ArgumentError(
-            f"curves must be what session.curves(...) gives, got a {type(curves).__name__}."
+            f"curves must be the result of session.curves(...), got a {type(curves).__name__}."
         )
     bins = curves.calibration
     return BinnedResiduals(bins.predicted, bins.observed - bins.predicted, bins.share, bins)

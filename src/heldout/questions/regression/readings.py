@@ -207,7 +207,7 @@ def mean_by_prediction(table: ResidualTable, *, whole: bool = False) -> ByPredic
 
 
 def spread_by_prediction(table: ResidualTable, *, whole: bool = False) -> ByPrediction:
-    """The standard deviation of the residuals in each band, less the width of a cell (Sheppard)."""
+    """The standard deviation of residuals in each band, minus the width of a cell (Sheppard)."""
     banded, middle, unit = _Banded.of(table, whole), _middles(table), _unit(table)
     width = np.diff(table.residual_edges / unit)[:, None] ** 2 / 12
     low, high = float(middle[0]), float(middle[-1])
@@ -351,7 +351,7 @@ def unexplained(
 ) -> float:
     """Return how many deviations of the sum of A B are left, if any.
 
-    `across` is A by predicted cell, `whole` the residual less its mean by cell, `down` the same
+    `across` is A by predicted cell, `whole` the residual minus its mean by cell, `down` the same
     with a weight by which cells that hold mostly noise count less. The sum without weights is
     judged alone if noise leaves it sharp, else either will do, and what the weights take off pulls
     like the rows beyond. `largest` is a correlation that no cut makes.

@@ -256,7 +256,7 @@ def _level(shares: Floats) -> Floats:
 
 
 def _residue(basis: Floats, weights: Floats) -> Floats:
-    """The last column less its weighted projection on the others."""
+    """The last column minus its weighted projection on the others."""
     root = np.sqrt(np.maximum(weights, 0.0))[:, None]
     others, last = basis[:, :-1], basis[:, -1]
     coefficients, *_ = np.linalg.lstsq(others * root, last * root[:, 0], rcond=None)

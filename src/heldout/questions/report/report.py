@@ -15,7 +15,7 @@ from heldout.data.description import ScoredRows
 from heldout.drawing.chart import Figure
 from heldout.drawing.page import checked_labels, measures_card, rendered, write_page
 from heldout.drawing.pictures import interval_plot
-from heldout.drawing.words import belief, decimal, spread, tested
+from heldout.drawing.words import belief, decimal, few, spread, tested
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import NO_INFORMATION, Exported, Measure, Release
 from heldout.kernel import Budget, Loss
@@ -74,7 +74,7 @@ class Report(Exported):
             _ = measure.interval(level), measure.noise_interval(level), measure.informative
 
     def __str__(self) -> str:
-        lines = [f"{self.subject.score} on {self.subject.name}, {self.terms}"]
+        lines = [f"{few(self.subject.score)} on {self.subject.name}, {self.terms}"]
         width = max((len(name) for name in self.plotted()), default=0)
         for name, measure in self.plotted().items():
             low, high = measure.interval()
@@ -248,11 +248,11 @@ def page(
     # A lone small picture comes last, so that the two columns end together.
     for figures in sorted((release.figures(level) for release in releases.values()), key=len)[::-1]:
         drawn += figures
-    heading = title or f"How good is {named(subject.score)} on {named(subject.name)}?"
+    heading = title or f"How good is {few(named(subject.score))} on {named(subject.name)}?"
     earlier = report.spent != Loss.pure(report.epsilon)
     return rendered(
         "evaluation.html",
-        title=title or f"{named(subject.score)} on {named(subject.name)}: private evaluation",
+        title=title or f"{few(named(subject.score))} on {named(subject.name)}: private evaluation",
         heading=heading,
         report=report,
         level=level,
@@ -293,7 +293,7 @@ LEVEL: Final = 0.95
 def answers_page(answered: Answered) -> str:
     """Return a self-contained page with every measure and picture of the answers."""
     parts, about, names = list(_parts(answered)), answered.drawn.about, answered.names
-    model = None if about.model is None else names.get(about.model, about.model)
+    model = None if about.model is None else names.get(about.model, few(about.model))
     whose = f"{model} on {about.name}" if model is not None else about.name
     heading = f"How good is {whose}?" if model is not None else f"Answers about {whose}"
     return rendered(

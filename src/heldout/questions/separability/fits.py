@@ -188,7 +188,7 @@ def auc(scores: Floats, is_true: Bools) -> float:
 def mean_squared_propensity(scores: Floats, is_true: Bools) -> float:
     """Return pMSE (Woo et al. 2009): how far the estimated probabilities lie from 1/2, squared.
 
-    Both sides weigh the same, so 1/2 is what a row has that cannot be told apart. 1/4 is the most.
+    Both sides weigh the same, so a row that could be from either has 1/2. 1/4 is the most.
     """
     away = (np.asarray(scores) - 0.5) ** 2
     return float((away[is_true].mean() + away[~is_true].mean()) / 2)
@@ -309,7 +309,7 @@ def fit_forest(features: Floats, is_true: Bools, *, seed: int) -> Ensemble | Non
 
 
 def _standardised(area: float, scores: Any, n: int, m: int) -> float:
-    """The area less a half over its deviation when all orders of the labels are equally likely."""
+    """The area minus 1/2, over its deviation when all orders of the labels are equally likely."""
     total = n + m
     ties = np.unique(scores, return_counts=True)[1].astype(np.float64)
     tied = float((ties**3 - ties).sum()) / (total * (total - 1))

@@ -239,7 +239,7 @@ def page(result: Separability, *, level: float = 0.95) -> str:
 
 
 def _others(result: Separability) -> list[tuple[str, str, str]]:
-    """Score, value, and the value where nothing can be told apart."""
+    """Score, value, and the value where the tables cannot be distinguished."""
     numbers, shuffled = result.numbers, result.roc["shuffled labels"]
     chance = sum(
         (b - a) * (c + d) / 2

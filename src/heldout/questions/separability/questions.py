@@ -1,4 +1,4 @@
-"""The question how well private rows can be told from public, privatized ones."""
+"""The question how well private rows can be distinguished from public, privatized ones."""
 
 import hashlib
 import json

@@ -80,10 +80,10 @@ class ErrorBound:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Separability:
-    """States how well the two are told apart, with all that belongs to it. For the custodian only.
+    """States how well the two tables can be distinguished. For the custodian only.
 
     `value`, `interval` and `p_value` are those of the stronger of two: the paper's ratio of two
-    accuracies, less 1, and, where it was asked for, the forest on rows held out (`ensemble`).
+    accuracies, minus 1, and, where it was asked for, the forest on rows held out (`ensemble`).
     `paper_value` is always the ratio, which is not held to 0 and 1: on small data it may be
     negative (shuffled labels were fitted better than the true ones, as happens to tables that are
     copies of each other), and above 1 where the shuffled fit falls below a half.
@@ -97,6 +97,8 @@ class Separability:
     roc: dict[str, Roc]
     deep_dive: DeepDive
     ensemble: Ensemble | None = None
+    left_out: tuple[str, ...] = ()
+    """Columns that look like an index that pandas wrote, which were not compared."""
 
     @cached_property
     def ratios(self) -> tuple[float, ...]:
@@ -136,7 +138,7 @@ class Separability:
 
     @property
     def ceiling(self) -> float:
-        """The score of a classifier that never errs, here: 1 over the shuffled accuracy, less 1."""
+        """The score of a classifier that never errs: 1 over the shuffled accuracy, minus 1."""
         return float(np.mean([1 / accuracy - 1 for accuracy in self.numbers.shuffled]))
 
     @property
@@ -255,14 +257,23 @@ class Separability:
                 f"tells true from privatized rows with accuracy {(1 + self.value) / 2:.2f}, "
                 f"against 0.50 by chance (p {self.p_value:.2g} with {len(self.ratios)} shuffles); "
                 f"the paper's ratio, of a {self.classifier}, which sees each column by itself, is "
-                f"{self.paper_value:.2f}. {self.verdict}"
+                f"{self.paper_value:.2f}. {self.verdict}{self._without}"
             )
         return (
             f"Separability {self.value:.2f} (95% interval {low:.2f} to {high:.2f}): a "
             f"{self.classifier} tells true from privatized rows with accuracy "
             f"{self.accuracy:.2f}, against {self.shuffled_accuracy:.2f} on shuffled labels "
-            f"(p {self.p_value:.2g} with {len(self.ratios)} shuffles). {self.verdict}"
+            f"(p {self.p_value:.2g} with {len(self.ratios)} shuffles). "
+            f"{self.verdict}{self._without}"
         )
+
+    @property
+    def _without(self) -> str:
+        """Return which columns were not compared although nobody ignored them."""
+        if not self.left_out:
+            return ""
+        listed = ", ".join(map(repr, self.left_out))
+        return f" Left out as an index: {listed}; pass categorical= to compare it."
 
     def __str__(self) -> str:
         return f"[{CUSTODIAN_ONLY}] {self.snapshot}"
@@ -307,6 +318,7 @@ class Separability:
                 "dropped": self.dropped_rows,
             },
             "columns": self.columns,
+            "left_out": list(self.left_out),
             "features": self.features,
             "roc": {
                 name: {"fpr": list(curve.fpr), "tpr": list(curve.tpr)}

@@ -156,6 +156,7 @@ def separability(
         columns=len(true.numbers) + len(true.texts),
         features=len(encoding.features),
         dropped_rows=dropped,
+        left_out=true.left_out,
         roc={
             "true labels": Roc.of(real.scores, is_true),
             "shuffled labels": Roc.of(shuffled[0].scores, shuffled[1]),
@@ -203,7 +204,13 @@ def chosen_rows(table: Table, places: NDArray[np.intp]) -> Table:
     def pick(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         return {name: values[places] for name, values in columns.items()}
 
-    return Table(pick(table.numbers), pick(table.texts), pick(table.groups), rows=len(places))
+    return replace(
+        table,
+        numbers=pick(table.numbers),
+        texts=pick(table.texts),
+        groups=pick(table.groups),
+        rows=len(places),
+    )
 
 
 @contextmanager

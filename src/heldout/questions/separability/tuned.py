@@ -24,7 +24,7 @@ columns are taken. Chosen 2026-11-18 on adult, diabetes130 and acs2018_gov_censu
 benchmarks/accuracy.py."""
 CUT: Final = 0.65
 """The share of privatized training rows that is called privatized. Chosen 2026-11-18: of .5, .65
-and .8 it told most on the same sets."""
+and .8 it distinguished best on the same sets."""
 
 # --- classifiers without noise -------------------------------------------------------------------
 
@@ -38,5 +38,5 @@ MOST_ROWS: Final = 20_000
 LEAST_P_VALUE: Final = 1e-6
 """Further out the normal law of a rank sum is not believed. Since 2026-11-18; no record."""
 SEEN: Final = 0.025
-"""Of the forest's p-value: with the 2.5% of the ratio's interval, alike tables are told apart by
+"""Of the forest's p-value: with the 2.5% of the ratio's interval, alike tables are distinguished by
 chance in at most one of twenty pairs. Since 2026-11-18; by arithmetic."""

@@ -123,7 +123,7 @@ class LinearCounts(BinCounts):
 
 @dataclass(frozen=True, kw_only=True)
 class Flat(LinearCounts):
-    """One noisy count a bin.
+    """One noisy count per bin.
 
     Claim:       pure DP, epsilon, for one class.                        [claim: joint-table]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
@@ -131,7 +131,7 @@ class Flat(LinearCounts):
     Numerics:    exact.
     Refuses:     an epsilon that is not positive.
     Reference:   Dwork, McSherry, Nissim and Smith 2006, histograms.
-    Cost:        8 microseconds a bin.
+    Cost:        8 microseconds per bin.
 
     >>> Flat(bins=8, epsilon=Fraction(1, 2), moved=2).scale
     Fraction(4, 1)
@@ -169,7 +169,7 @@ class Cumulative(LinearCounts):
     Reference:   the Laplace baseline of Stoddard, Chen and Machanavajjhala 2014, section 4.2. They
                  take sensitivity 2t + 1 for t thresholds; a row is in one class, so that t + 1 is
                  enough for add-remove, and 2t + 2 for replace-one.
-    Cost:        8 microseconds a bin.
+    Cost:        8 microseconds per bin.
 
     >>> Cumulative(bins=11, epsilon=Fraction(1), moved=2).scale
     Fraction(22, 1)
@@ -228,7 +228,7 @@ class Tree(LinearCounts):
 
     Claim:       pure DP, epsilon, for one class.                        [claim: tree-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: a row is in one node a level: the height.
+    Sensitivity: a row is in one node per level: the height.
     Numerics:    exact: whole node sums; consistency is post-processing.
     Refuses:     an epsilon that is not positive; a branching below 2.
     Reference:   Hay, Rastogi, Miklau and Suciu 2010 (consistency); Qardaji, Yang and Li 2013 (HB,
@@ -370,11 +370,11 @@ class Wavelet(LinearCounts):
 
     Claim:       pure DP, epsilon, for one class.                           [claim: privelet]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: a row is in the total and in one node a level, with +1 or -1: 1 + levels.
+    Sensitivity: a row is in the total and in one node per level, with +1 or -1: 1 + levels.
     Numerics:    exact: whole coefficients; the inverse is post-processing.
     Refuses:     an epsilon that is not positive.
     Reference:   Xiao, Wang and Gehrke 2010, with generalised sensitivity 1 + log2 bins.
-    Cost:        8 microseconds a bin, bins filled up to a power of two.
+    Cost:        8 microseconds per bin, bins filled up to a power of two.
 
     >>> from fractions import Fraction
     >>> Wavelet(bins=1000, epsilon=Fraction(1), moved=2).scale
@@ -471,12 +471,12 @@ class NoisyTable:
     def __post_init__(self) -> None:
         edges = np.asarray(self.edges, dtype=np.int64)
         if edges.ndim != 1 or edges.size < 2 or edges[0] != 0 or (np.diff(edges) <= 0).any():
-            raise ArgumentError("edges must rise from 0, one more than there are bins.")
+            raise ArgumentError("edges must rise from 0, and be one more than the bins.")
         object.__setattr__(self, "edges", edges)
         for name in ("negatives", "positives"):
             counts = np.asarray(getattr(self, name), dtype=np.float64)
             if counts.shape != (edges.size - 1,):
-                raise ArgumentError(f"{name} must have one count a bin.")
+                raise ArgumentError(f"{name} must have one count per bin.")
             object.__setattr__(self, name, counts)
 
     @property
@@ -518,12 +518,12 @@ def laplace_deviation(scale: Fraction) -> float:
 
 
 def independent_noise(scale: Fraction, *, bins: int) -> TableNoise:
-    """One draw a bin and class, all independent and of one scale."""
+    """One draw per bin and class, all independent and of one scale."""
     return noise_of([[scale] * bins] * 2)
 
 
 def noise_of(scales: Sequence[Sequence[Fraction]]) -> TableNoise:
-    """One draw a bin and class, all independent, of these scales."""
+    """One draw per bin and class, all independent, of these scales."""
     by_bin = np.array([[laplace_deviation(scale) for scale in row] for row in scales])
     above = np.sqrt(np.cumsum(by_bin[:, ::-1] ** 2, axis=1)[:, ::-1])
     ordered = sorted(scale for row in scales for scale in row)

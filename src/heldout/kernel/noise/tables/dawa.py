@@ -57,7 +57,7 @@ class GreedyTree(BinCounts):
                  node of weight w has noise of scale moved/(w epsilon).
     Numerics:    exact noise; weights are exact fractions of public numbers; the fit is
                  post-processing.
-    Refuses:     an epsilon that is not positive; sizes that are not one a bin.
+    Refuses:     an epsilon that is not positive; sizes that are not one per bin.
     Reference:   Li, Hay, Miklau and Wang 2014, section 5, damped by depth as in their public
                  code. The workload here is all prefix sums, as a ROC curve asks; shares in 64ths.
     Cost:        O(bins^2) and 0.1 ms a node.
@@ -74,7 +74,7 @@ class GreedyTree(BinCounts):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.sizes) != self.bins:
-            raise ArgumentError("sizes must have one number a bin.")
+            raise ArgumentError("sizes must have one number per bin.")
 
     def events(self, *, classes: int) -> tuple[Event, ...]:
         law = DiscreteLaplace(
@@ -159,7 +159,7 @@ class GreedyTree(BinCounts):
 def _best_share(covariance: Floats, gram: Floats, *, cut: int, damping: float) -> int:
     """Return how many 64ths for the node itself have the least error of the prefix sums.
 
-    Nodes above will tell its sum too, so what it would mend counts less the deeper it lies; the
+    Nodes above show its sum too, so what it would mend counts less the deeper it lies; the
     two halves by themselves count in full.
     """
     share = np.arange(_PARTS) / _PARTS
@@ -236,7 +236,7 @@ class Dawa(BinCounts):
     Claim:       pure DP, epsilon, for one class.                               [claim: dawa]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row moves the cost of any partition by less than 2, and only its own bucket of
-                 the partition needs other noise to stay the cheapest: 4 a row. proofs/dawa.md.
+                 the partition needs other noise to stay the cheapest: 4 per row. proofs/dawa.md.
     Numerics:    exact: costs times a power of two are whole numbers, with discrete Laplace noise;
                  both are compared as integers without an end.
     Refuses:     an epsilon that is not positive; more than 4,096 bins; a share outside (0, 1).
@@ -262,7 +262,7 @@ class Dawa(BinCounts):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.bins > _MOST_BINS:
-            raise ArgumentError(f"thresholds must be at most {_MOST_BINS} for dawa.")
+            raise ArgumentError(f"dawa takes at most {_MOST_BINS} thresholds.")
         if not 0 < self.share < 1:
             raise ArgumentError(f"share must lie between 0 and 1, got {self.share}. Try '1/4'.")
         if self.penalty < 0:
