@@ -264,7 +264,7 @@ def test_the_price_of_all_groups_is_that_of_the_rows_that_may_move() -> None:
     one = RankingMechanism(metric="auc", epsilon=Fraction(1, 4), protection=row)
     assert str(price(EachGroup(Fraction(1), 4, 7, one).event())) == "epsilon 1"
     for epsilon, moved in ((Fraction(1), 2), (Fraction(1, 2), 4)):
-        with pytest.raises(ArgumentError, match="pure price"):
+        with pytest.raises(ArgumentError, match="price without delta"):
             EachGroup(epsilon, moved, 7, one)
 
 

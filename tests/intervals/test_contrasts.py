@@ -172,7 +172,7 @@ def test_counts_that_noise_took_give_a_wide_interval_and_no_error(
 @pytest.mark.parametrize("costs", [(-1, 1), (0, 0), (float("nan"), 1), ("dear", 1)])
 def test_costs_that_are_none_are_refused(costs: Any) -> None:
     found = read([7, 9, 11, 40], epsilon="1", rows=None)
-    with pytest.raises(ArgumentError, match="must be costs"):
+    with pytest.raises(ArgumentError, match="must be at least 0, and not both 0"):
         found.cost(false_positive=costs[0], false_negative=costs[1])
 
 

@@ -138,7 +138,7 @@ def test_an_undeclared_group_is_refused_and_nothing_is_charged() -> None:
     for by in ("p", "nobody", ["sex", "sex"], ["sex", "p"]):
         with pytest.raises(ArgumentError, match="by must"):
             door.confusion(epsilon="1", by=by)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="pure price"):
+    with pytest.raises(ArgumentError, match="price without delta"):
         door.auc(epsilon="1", by="sex", method="boyd-2015-laplace", delta="1e-6")
     with pytest.raises(ArgumentError, match="exact scores"):
         door.auc(epsilon="1", by="sex", scores="grid")

@@ -215,7 +215,7 @@ def test_a_receipt_that_is_older_than_what_was_seen_is_looked_for_until_it_is_fo
     older = type(head)(head.ledger, 1, "0" * 64)
     with pytest.raises(LedgerTampered):
         ledger.expect(older)
-    with pytest.raises(LedgerTampered, match="a receipt has seen it"):
+    with pytest.raises(LedgerTampered, match="after a receipt saw it"):
         ledger.book(account, event, request={})
     ledger.close()
     fresh = Ledger.open(tmp_path / "ledger.sqlite")

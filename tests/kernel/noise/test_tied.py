@@ -65,7 +65,7 @@ def test_classes_add_up_to_the_public_totals() -> None:
 def test_totals_are_not_public_under_other_neighbours() -> None:
     for relation in ("replace-one", "add-remove"):
         rows = Protection(neighbours=relation)  # type: ignore[arg-type]
-        with pytest.raises(ArgumentError, match="only outcomes"):
+        with pytest.raises(ArgumentError, match="nothing but the outcome is secret"):
             TiedLaplace.of_labels(
                 Fraction(1), l1_sensitivity=2, dimension=4, cells=2, protection=rows
             )

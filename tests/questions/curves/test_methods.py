@@ -165,7 +165,7 @@ def test_refusals_name_what_is_known() -> None:
         _method("recursive-medians", {"share": 1})
     with pytest.raises(ArgumentError, match="quantiles"):
         _method("hierarchical-quantile", {"quantiles": 1})
-    with pytest.raises(ArgumentError, match="points must be that"):
+    with pytest.raises(ArgumentError, match="points must match the score table"):
         _method("laplace", {}).sample(Sealed(np.zeros(4)))
     with pytest.raises(ArgumentError, match="counts must be one of dawa, hierarchical"):
         _method("chen-2016-priroc", {"counts": "flat"})
