@@ -5,6 +5,7 @@ reports, pooling, audit and documentation walk `heldout.questions.registered()`.
 """
 
 import copy
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
@@ -276,6 +277,8 @@ class Question(ABC, Generic[R_co]):
         super().__init_subclass__(**words)
         if "kind" not in vars(cls):
             return
+        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", cls.kind):
+            raise TypeError(f"kind must be small words with hyphens between, got {cls.kind!r}.")
         missing = [name for name in ("title", "asks", "tells", "of") if not hasattr(cls, name)]
         if missing:
             raise TypeError(f"The question {cls.kind!r} must declare {', '.join(missing)}.")
