@@ -71,7 +71,7 @@ def columns_of(words: str, *, key: str) -> list[sa.Column[Any]]:
 
 
 def _table(name: str, words: str, *, key: str, index: str = "", unique: str = "") -> sa.Table:
-    """Return `server_NAME`, as its migrations write it: see `migrations.tables.create`."""
+    """Return `server_NAME`, as `create` makes it in its migration."""
     table = sa.Table(f"server_{name}", metadata, *columns_of(words, key=key))
     table.append_constraint(sa.PrimaryKeyConstraint(*key.split()))
     if unique:
@@ -79,6 +79,32 @@ def _table(name: str, words: str, *, key: str, index: str = "", unique: str = ""
     for together in index.split():
         sa.Index(None, *(table.c[column] for column in together.split("+")))
     return table
+
+
+def create(name: str, columns: str, *, key: str, index: str = "", unique: str = "") -> sa.Table:
+    """Create `server_NAME` in a migration; columns are words that `columns_of` reads.
+
+    `index` names columns with an index each, `unique` those that are unique together.
+    """
+    from alembic import op
+
+    table, together = f"server_{name}", unique.split()
+    parts: list[sa.schema.SchemaItem] = [*columns_of(columns, key=key)]
+    parts.append(sa.PrimaryKeyConstraint(*key.split(), name=op.f(f"pk_{table}")))
+    if together:
+        parts.append(sa.UniqueConstraint(*together, name=op.f(f"uq_{table}_{together[0]}")))
+    made = op.create_table(table, *parts)
+    for column in index.split():
+        op.create_index(op.f(f"ix_{table}_{column}"), table, [column], unique=False)
+    return made
+
+
+def drop(*names: str) -> None:
+    """Drop tables in a migration, with their indices."""
+    from alembic import op
+
+    for name in names:
+        op.drop_table(f"server_{name}")
 
 
 people = _table(

@@ -1,6 +1,6 @@
 """Leaderboards and their submissions."""
 
-from heldout.server.migrations.tables import create, drop
+from heldout.server.storage import create, drop
 
 revision = "2"
 down_revision = "1"

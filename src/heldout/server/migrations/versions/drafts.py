@@ -1,6 +1,6 @@
 """Registrations that a custodian is filling in."""
 
-from heldout.server.migrations.tables import create, drop
+from heldout.server.storage import create, drop
 
 revision = "5"
 down_revision = "4"

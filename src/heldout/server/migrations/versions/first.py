@@ -1,6 +1,6 @@
 """The first tables."""
 
-from heldout.server.migrations.tables import create, drop
+from heldout.server.storage import create, drop
 
 revision = "1"
 down_revision = None

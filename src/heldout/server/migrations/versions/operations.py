@@ -1,6 +1,6 @@
 """Workers that are alive."""
 
-from heldout.server.migrations.tables import create, drop
+from heldout.server.storage import create, drop
 
 revision = "4"
 down_revision = "3"

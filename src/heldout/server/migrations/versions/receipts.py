@@ -5,7 +5,7 @@ import json
 import sqlalchemy as sa
 from alembic import op
 
-from heldout.server.migrations.tables import create, drop
+from heldout.server.storage import create, drop
 
 revision = "receipts"
 down_revision = "2"

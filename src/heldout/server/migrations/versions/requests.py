@@ -1,6 +1,6 @@
 """Requests for a larger allowance."""
 
-from heldout.server.migrations.tables import create, drop
+from heldout.server.storage import create, drop
 
 revision = "7"
 down_revision = "6"

@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from heldout.server.migrations.tables import create, drop
+from heldout.server.storage import create, drop
 
 revision = "3"
 down_revision = "receipts"
