@@ -7,40 +7,21 @@ is laid out; each statistic's own statement runs over all of them, in DuckDB.
 import itertools
 from typing import Any
 
-import duckdb
 import numpy as np
-import pyarrow as pa
 import pytest
+from tests.small_tables import SmallTables, protections
 
 import heldout as ho
-from heldout.data import sql
 from heldout.errors import ArgumentError
-from heldout.kernel import Neighbours, Protection
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.statistic import STEPS, BoundedSum, Statistic, compute
+from heldout.kernel.statistic import STEPS, BoundedSum, compute
 from heldout.questions.classes import CallCounts
 from heldout.questions.counts import ThresholdCounts
 from heldout.questions.ranking.paired import PairedRight
 
 SCORES = ((1.0, 0.0, 0.0), (0.2, 0.6, 0.6))
 KINDS = list(itertools.product((0, 1), range(3), range(len(SCORES))))
-SETS = [
-    rows
-    for size in range(4)
-    for rows in itertools.combinations_with_replacement(range(len(KINDS)), size)
-]
-CONTENT = np.array([[rows.count(kind) for kind in range(len(KINDS))] for rows in SETS])
-LEFT = sum(np.maximum(np.subtract.outer(kind, kind), 0) for kind in CONTENT.T)
-PUBLIC = [
-    sorted((group, score) for group, _, score in (KINDS[kind] for kind in rows)) for rows in SETS
-]
-SAME = np.array([[one == other for other in PUBLIC] for one in PUBLIC])
-"""Which pairs have the same rows but for their labels."""
-PROTECTIONS = [
-    Protection(neighbours=relation, unit=unit, rows_per_unit=rows)
-    for relation in Neighbours
-    for unit, rows in ((False, 1), (True, 1), (True, 2), (True, 3))
-]
+PROTECTIONS = protections(1, 2, 3)
 COUNTS: list[Any] = [
     CallCounts(classes=3),
     CallCounts(classes=3, by_scores=False),
@@ -61,18 +42,6 @@ COUNTS: list[Any] = [
 ]
 
 
-def neighbours(protection: Protection) -> Any:
-    """Which pairs differ by one person's rows: the definition, written again."""
-    most, arrived = protection.rows_per_unit, LEFT.T
-    if protection.neighbours is Neighbours.LABEL:  # the same groups and scores
-        return (arrived == LEFT) & (most >= LEFT) & SAME
-    if protection.neighbours is Neighbours.ADD_REMOVE:
-        return (LEFT == 0) & (arrived <= most) | (arrived == 0) & (most >= LEFT)
-    if protection.unit:
-        return (most >= LEFT) & (arrived <= most)
-    return (arrived == LEFT) & (LEFT <= 1)
-
-
 def evaluated(kind: int) -> tuple[Any, ...]:
     """What a statement sees of a row of this kind."""
     member, truth, which = KINDS[kind]
@@ -83,42 +52,27 @@ def evaluated(kind: int) -> tuple[Any, ...]:
 
 
 @pytest.fixture(scope="module")
-def connection() -> Any:
-    connection = duckdb.connect()
-    rows = [(which, *evaluated(kind)) for which, kinds in enumerate(SETS) for kind in kinds]
-    names = ["which", "member", "truth", "called", "score_0", "score_1", "score_2", "top", "own"]
-    names += ["weight", "label", "score", "rival"]
-    table = pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
-    connection.register("incoming", table)
-    connection.execute("CREATE TABLE every AS SELECT * FROM incoming")
-    return connection
-
-
-def vectors(connection: Any, statistic: Statistic) -> Any:
-    """The statistic of each data set, by its own statement."""
-    rows = "SELECT * EXCLUDE (which) FROM every WHERE every.which = whole.which"
-    answer = connection.execute(
-        f"SELECT whole.which AS which, answer.* FROM range({len(SETS)}) AS whole(which),"
-        f" LATERAL ({sql.assemble(rows, statistic.body())}) AS answer ORDER BY 1"
-    ).fetchnumpy()
-    borders = np.searchsorted(answer.pop("which"), np.arange(len(SETS) + 1))
-    return np.array(
-        [
-            statistic.read({name: column[start:end] for name, column in answer.items()})
-            for start, end in itertools.pairwise(borders)
-        ]
+def tables() -> SmallTables:
+    names = ("member", "truth", "called", "score_0", "score_1", "score_2", "top", "own")
+    return SmallTables(
+        KINDS,
+        (*names, "weight", "label", "score", "rival"),
+        cells=[evaluated(kind) for kind in range(len(KINDS))],
+        public=[(member, which) for member, _, which in KINDS],
     )
 
 
 @pytest.mark.parametrize("statistic", COUNTS, ids=str)
 def test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far(
-    connection: Any, statistic: Any
+    tables: SmallTables, statistic: Any
 ) -> None:
     """CallCounts, and the sums of errors of several classes and of weights."""
-    values = vectors(connection, statistic)
-    apart = sum(np.abs(np.subtract.outer(column, column)) for column in values.T)
+    apart = tables.distances(statistic)
     for protection in PROTECTIONS:
-        largest, claimed = apart[neighbours(protection)].max(), statistic.sensitivity(protection)
+        largest, claimed = (
+            apart[tables.neighbours(protection)].max(),
+            statistic.sensitivity(protection),
+        )
         assert largest <= claimed, protection
         assert largest == claimed or protection.only_labels, protection
 
@@ -162,10 +116,10 @@ def test_a_person_with_rows_of_several_classes_moves_counts_no_further_than_clai
         assert 0 < apart <= statistic.sensitivity(rows.protection), statistic
 
 
-def test_weights_beyond_the_declared_range_count_as_its_end(connection: Any) -> None:
+def test_weights_beyond_the_declared_range_count_as_its_end(tables: SmallTables) -> None:
     """Even rows that should not have passed validation move no sum further than claimed."""
     for weight in (-3.0, 1e300, float("inf")):
-        value = connection.execute(
+        value = tables.connection.execute(
             "SELECT n FROM (WITH evaluated AS (SELECT 1 AS label, 0.7 AS score,"
             f" CAST('{weight}' AS DOUBLE) AS weight) "
             + ThresholdCounts(thresholds=(0.5,), weighted=True).body()

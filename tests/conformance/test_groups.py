@@ -8,14 +8,12 @@ import itertools
 from fractions import Fraction
 from typing import Any
 
-import duckdb
 import numpy as np
-import pyarrow as pa
 import pytest
+from tests.small_tables import SmallTables, protections
 
 import heldout as ho
 from heldout import questions as q
-from heldout.data import sql
 from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection, price
 from heldout.kernel.door import Request
@@ -38,23 +36,12 @@ from heldout.questions.groups import Divisible
 
 GROUPS = 3
 KINDS = list(itertools.product(range(GROUPS), (0, 1), (0.0, 1.0)))
-SETS = [
-    rows
-    for size in range(4)
-    for rows in itertools.combinations_with_replacement(range(len(KINDS)), size)
-]
-CONTENT = np.array([[rows.count(kind) for kind in range(len(KINDS))] for rows in SETS])
-LEFT = sum(np.maximum(np.subtract.outer(kind, kind), 0) for kind in CONTENT.T)
-PUBLIC = [
-    sorted((group, score) for group, _, score in (KINDS[kind] for kind in rows)) for rows in SETS
-]
-SAME = np.array([[one == other for other in PUBLIC] for one in PUBLIC])
-"""Which pairs have the same rows but for their labels."""
-PROTECTIONS = [
-    Protection(neighbours=relation, unit=unit, rows_per_unit=rows)
-    for relation in Neighbours
-    for unit, rows in ((False, 1), (True, 1), (True, 2), (True, 3))
-]
+TABLES = SmallTables(
+    KINDS,
+    ("member", "label", "score"),
+    public=[(group, score) for group, _, score in KINDS],
+)
+PROTECTIONS = protections(1, 2, 3)
 VECTORS: list[Statistic] = [
     ThresholdCounts(thresholds=(0.5,), groups=GROUPS),
     BoundedSum(error="squared", score_range=(0, 1), with_rest=True, groups=GROUPS),
@@ -78,81 +65,43 @@ WHOLE: list[Statistic] = [  # the same without groups
 ]
 
 
-def neighbours(protection: Protection) -> Any:
-    """Which pairs differ by one person's rows: the definition, written again."""
-    most, arrived = protection.rows_per_unit, LEFT.T
-    if protection.neighbours is Neighbours.LABEL:  # the same groups and scores
-        return (arrived == LEFT) & (most >= LEFT) & SAME
-    if protection.neighbours is Neighbours.ADD_REMOVE:
-        return (LEFT == 0) & (arrived <= most) | (arrived == 0) & (most >= LEFT)
-    if protection.unit:
-        return (most >= LEFT) & (arrived <= most)
-    return (arrived == LEFT) & (LEFT <= 1)
-
-
-@pytest.fixture(scope="module")
-def connection() -> Any:
-    connection = duckdb.connect()
-    rows = [(which, *KINDS[kind]) for which, kinds in enumerate(SETS) for kind in kinds]
-    names = ("which", "member", "label", "score")
-    table = pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
-    connection.register("incoming", table)
-    connection.execute("CREATE TABLE every AS SELECT * FROM incoming")
-    return connection
-
-
-def answers(connection: Any, statistic: Statistic) -> list[Any]:
-    """The statistic of each data set, by its own statement."""
-    rows = "SELECT member, label, score FROM every WHERE every.which = whole.which"
-    answer = connection.execute(
-        f"SELECT whole.which AS which, answer.* FROM range({len(SETS)}) AS whole(which),"
-        f" LATERAL ({sql.assemble(rows, statistic.body())}) AS answer ORDER BY 1"
-    ).fetchnumpy()
-    borders = np.searchsorted(answer.pop("which"), np.arange(len(SETS) + 1))
-    return [
-        statistic.read({name: column[start:end] for name, column in answer.items()})
-        for start, end in itertools.pairwise(borders)
-    ]
-
-
 @pytest.mark.parametrize("statistic", VECTORS, ids=lambda each: type(each).__name__)
 def test_counts_and_sums_by_group_move_as_far_as_those_of_all_rows(
-    connection: Any, statistic: Any
+    statistic: Any,
 ) -> None:
     """The claim is the same for three groups as for one, and it is attained."""
-    values = np.array(answers(connection, statistic))
-    apart = sum(np.abs(np.subtract.outer(column, column)) for column in values.T)
+    apart = TABLES.distances(statistic)
     for protection in PROTECTIONS:
         claimed = statistic.sensitivity(protection)
-        largest = apart[neighbours(protection)].max()
+        largest = apart[TABLES.neighbours(protection)].max()
         assert largest <= claimed, protection
         assert largest == claimed or protection.only_labels, protection
         for whole in (each for each in WHOLE if type(each) is type(statistic)):
             assert claimed == whole.sensitivity(protection)
 
 
-def test_outcomes_move_the_positives_of_all_groups_by_a_row_each(connection: Any) -> None:
+def test_outcomes_move_the_positives_of_all_groups_by_a_row_each() -> None:
     """What tied noise is for: the totals of both classes stay, the positives move by k."""
-    values = np.array(answers(connection, VECTORS[0])).reshape(len(SETS), GROUPS, 2, -1)
+    values = np.array(TABLES.answers(VECTORS[0])).reshape(len(TABLES.tables), GROUPS, 2, -1)
     totals, positives = (
-        each.reshape(len(SETS), -1) for each in (values.sum(axis=2), values[:, :, 1])
+        each.reshape(len(TABLES.tables), -1) for each in (values.sum(axis=2), values[:, :, 1])
     )
     for protection in (each for each in PROTECTIONS if each.only_labels):
-        one, other = np.nonzero(neighbours(protection))
+        one, other = np.nonzero(TABLES.neighbours(protection))
         assert (totals[one] == totals[other]).all()
         moved = np.abs(positives[one] - positives[other]).sum(axis=1)
         assert moved.max() == protection.rows_per_unit
 
 
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])
-def test_a_row_moves_its_own_group_alone_and_by_a_row(connection: Any, metric: str) -> None:
+def test_a_row_moves_its_own_group_alone_and_by_a_row(metric: str) -> None:
     """OfEachGroup: a row more changes one group, and no further than a ranking of its rows."""
-    found = answers(connection, RankedRows(metric).of_groups(GROUPS))
+    found = TABLES.answers(RankedRows(metric).of_groups(GROUPS))
     local = METRICS[metric].bound(protection=Protection(neighbours=Neighbours.ADD_REMOVE))
-    one_more = (LEFT == 0) & (LEFT.T == 1)
+    one_more = (TABLES.left == 0) & (TABLES.left.T == 1)
     seen = 0
     for before, after in zip(*np.nonzero(one_more), strict=True):
-        kind = int(np.flatnonzero(CONTENT[after] - CONTENT[before])[0])
+        kind = int(np.flatnonzero(TABLES.content[after] - TABLES.content[before])[0])
         own = KINDS[kind][0]
         for group in range(GROUPS):
             first, second = found[before][group], found[after][group]
@@ -169,32 +118,32 @@ def test_a_row_moves_its_own_group_alone_and_by_a_row(connection: Any, metric: s
     assert seen > 1000
 
 
-def test_a_row_moves_one_entry_of_its_own_groups_table(connection: Any) -> None:
+def test_a_row_moves_one_entry_of_its_own_groups_table() -> None:
     """OfEachGroup: a row more adds 1 to one entry of its group's table, and to no other's."""
-    found = np.array(answers(connection, ScoreTable((0, 1), cells=4).of_groups(GROUPS)))
-    one_more = (LEFT == 0) & (LEFT.T == 1)
+    found = np.array(TABLES.answers(ScoreTable((0, 1), cells=4).of_groups(GROUPS)))
+    one_more = (TABLES.left == 0) & (TABLES.left.T == 1)
     for before, after in zip(*np.nonzero(one_more), strict=True):
-        kind = int(np.flatnonzero(CONTENT[after] - CONTENT[before])[0])
+        kind = int(np.flatnonzero(TABLES.content[after] - TABLES.content[before])[0])
         moved = found[after] - found[before]
         assert moved.sum() == np.abs(moved).sum() == 1
         assert moved[KINDS[kind][0]].sum() == 1
 
 
-def test_a_ranking_with_its_table_is_the_ranking_and_the_table(connection: Any) -> None:
+def test_a_ranking_with_its_table_is_the_ranking_and_the_table() -> None:
     """RankedWithTable, by group too: whatever holds of the two holds of both together."""
     table = ScoreTable((0, 1), cells=4)
     one = RankedWithTable(RankedRows("auc"), table)
-    both = answers(connection, one.of_groups(GROUPS))
-    ranked = answers(connection, RankedRows("auc").of_groups(GROUPS))
-    tables = answers(connection, table.of_groups(GROUPS))
+    both = TABLES.answers(one.of_groups(GROUPS))
+    ranked = TABLES.answers(RankedRows("auc").of_groups(GROUPS))
+    tables = TABLES.answers(table.of_groups(GROUPS))
     for pairs, rankings, counts in zip(both, ranked, tables, strict=True):
         assert [pair.ranking for pair in pairs] == rankings
         assert [pair.table.tolist() for pair in pairs] == [count.tolist() for count in counts]
     whole = [
-        answers(connection, statistic)
+        TABLES.answers(statistic)
         for statistic in (one, RankedWithTable(RankedTable("auc", table), table))
     ]
-    expected = answers(connection, RankedRows("auc")), answers(connection, table)
+    expected = TABLES.answers(RankedRows("auc")), TABLES.answers(table)
     for exact, on_grid, ranking, count in zip(*whole, *expected, strict=True):
         assert exact.ranking == ranking
         assert exact.table.tolist() == on_grid.table.tolist() == count.tolist()
@@ -203,7 +152,7 @@ def test_a_ranking_with_its_table_is_the_ranking_and_the_table(connection: Any) 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
 def test_neighbours_differ_by_as_many_single_rows_as_are_paid_for(protection: Protection) -> None:
     """In all groups together, whatever groups a person's rows are in."""
-    steps = (LEFT + LEFT.T)[neighbours(protection)]
+    steps = (TABLES.left + TABLES.left.T)[TABLES.neighbours(protection)]
     assert steps.max() == protection.rows_moved
 
 

@@ -1,20 +1,17 @@
 """Time to an event: counts brute-forced, curves counted by hand, tests that find differences."""
 
-import itertools
 from typing import Any
 
-import duckdb
 import numpy as np
-import pyarrow as pa
 import pytest
+from tests.small_tables import SmallTables, protections
 
 import heldout as ho
 from heldout import questions as q
-from heldout.data import sql
 from heldout.errors import ArgumentError
 from heldout.intervals.ratio import NoisyCounts
 from heldout.intervals.survival import SurvivalCurve, simultaneous_level
-from heldout.kernel import Neighbours, Protection
+from heldout.kernel import Protection
 from heldout.questions.survival import SurvivalCounts
 
 KINDS = [
@@ -22,17 +19,7 @@ KINDS = [
     for time, event in ((0.0, 1), (1.0, 0), (1.0, 1), (2.0, 1), (3.0, 0), (3.0, 1))
     for value, member in ((0.25, 0), (0.5, 1))
 ]
-SETS = [
-    rows
-    for size in range(4)
-    for rows in itertools.combinations_with_replacement(range(len(KINDS)), size)
-]
-CONTENT = np.array([[rows.count(kind) for kind in range(len(KINDS))] for rows in SETS])
-PROTECTIONS = [
-    Protection(neighbours=relation, unit=unit, rows_per_unit=rows)
-    for relation in Neighbours
-    for unit, rows in ((False, 1), (True, 1), (True, 2))
-]
+TABLES = SmallTables(KINDS, ("time", "event", "value_0", "member"))
 STATISTICS = [
     SurvivalCounts(times=(1.0, 2.0)),
     SurvivalCounts(times=(2.0,), edges=(0.5,)),
@@ -42,55 +29,24 @@ STATISTICS = [
 
 @pytest.fixture(scope="module")
 def vectors() -> dict[SurvivalCounts, Any]:
-    names = ("which", "time", "event", "value_0", "member")
-    cells = [(which, *KINDS[kind]) for which, rows in enumerate(SETS) for kind in rows]
-    columns = dict(zip(names, map(list, zip(*cells, strict=True)), strict=True))
-    connection = duckdb.connect()
-    connection.register("incoming", pa.table(columns))
-    connection.execute("CREATE TABLE every AS SELECT * FROM incoming")
-    return {statistic: read_all(connection, statistic) for statistic in STATISTICS}
+    return {statistic: np.array(TABLES.answers(statistic)) for statistic in STATISTICS}
 
 
-def read_all(connection: Any, statistic: SurvivalCounts) -> Any:
-    rows = sql.assemble("SELECT * FROM every WHERE every.which = whole.which", statistic.body())
-    columns = connection.execute(
-        f"SELECT whole.which AS which, answer.* FROM range({len(SETS)}) AS whole(which),"
-        f" LATERAL ({rows}) AS answer ORDER BY 1"
-    ).fetchnumpy()
-    borders = np.searchsorted(columns.pop("which"), np.arange(len(SETS) + 1))
-    return np.array(
-        [
-            statistic.read({name: column[start:end] for name, column in columns.items()})
-            for start, end in itertools.pairwise(borders)
-        ]
-    )
-
-
-def are_neighbours(protection: Protection) -> Any:
-    left = sum(np.maximum(np.subtract.outer(kind, kind), 0) for kind in CONTENT.T)
-    arrived, most = left.T, protection.rows_per_unit
-    if protection.neighbours is Neighbours.ADD_REMOVE:
-        return (left == 0) & (arrived <= most) | (arrived == 0) & (left <= most)
-    if protection.unit:
-        return (left <= most) & (arrived <= most)
-    return (left == arrived) & (left <= 1)
-
-
-@pytest.mark.parametrize("protection", PROTECTIONS, ids=Protection.describe)
+@pytest.mark.parametrize("protection", protections(1, 2), ids=Protection.describe)
 @pytest.mark.parametrize("statistic", STATISTICS, ids=str)
 def test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far(
     vectors: dict[SurvivalCounts, Any], statistic: SurvivalCounts, protection: Protection
 ) -> None:
     values = vectors[statistic]
     distances = np.abs(values[:, None, :] - values[None, :, :]).sum(axis=2)
-    largest = distances[are_neighbours(protection)].max()
+    largest = distances[TABLES.neighbours(protection)].max()
     assert largest <= statistic.sensitivity(protection), "the claim is too small: not private"
     assert largest == statistic.sensitivity(protection), "the claim is too large: noise for nothing"
 
 
 def test_every_row_is_counted_once(vectors: dict[SurvivalCounts, Any]) -> None:
     for values in vectors.values():
-        assert values.sum(axis=1).tolist() == CONTENT.sum(axis=1).tolist()
+        assert values.sum(axis=1).tolist() == TABLES.content.sum(axis=1).tolist()
 
 
 # --- what answers mean ---------------------------------------------------------------------------

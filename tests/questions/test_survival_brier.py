@@ -1,17 +1,13 @@
 """The Brier score at a horizon: sums brute-forced, weights and the score counted by hand."""
 
-import itertools
 from typing import Any
 
-import duckdb
-import numpy as np
-import pyarrow as pa
 import pytest
+from tests.small_tables import SmallTables, protections
 
 import heldout as ho
-from heldout.data import sql
 from heldout.errors import ArgumentError
-from heldout.kernel import Neighbours, Protection
+from heldout.kernel import Protection
 from heldout.questions.survival_brier import SurvivalErrors
 
 KINDS = [
@@ -19,60 +15,17 @@ KINDS = [
     for time, event in ((0.5, 1), (0.5, 0), (1.5, 1), (2.0, 0), (3.0, 0), (3.0, 1))
     for risk in (0.0, 0.25, 1.0)
 ]
-SETS = [
-    rows
-    for size in range(3)
-    for rows in itertools.combinations_with_replacement(range(len(KINDS)), size)
-]
-CONTENT = np.array([[rows.count(kind) for kind in range(len(KINDS))] for rows in SETS])
-PROTECTIONS = [
-    Protection(neighbours=relation, unit=unit, rows_per_unit=rows)
-    for relation in Neighbours
-    for unit, rows in ((False, 1), (True, 1), (True, 2))
-]
+TABLES = SmallTables(KINDS, ("time", "event", "value_0"), most=2)
 
 
-def vectors(statistic: SurvivalErrors) -> Any:
-    names = ("which", "time", "event", "value_0")
-    cells = [(which, *KINDS[kind]) for which, rows in enumerate(SETS) for kind in rows]
-    columns = dict(zip(names, map(list, zip(*cells, strict=True)), strict=True))
-    connection = duckdb.connect()
-    connection.register("incoming", pa.table(columns))
-    connection.execute("CREATE TABLE every AS SELECT * FROM incoming")
-    rows = sql.assemble("SELECT * FROM every WHERE every.which = whole.which", statistic.body())
-    answers = connection.execute(
-        f"SELECT whole.which AS which, answer.* FROM range({len(SETS)}) AS whole(which),"
-        f" LATERAL ({rows}) AS answer ORDER BY 1"
-    ).fetchnumpy()
-    borders = np.searchsorted(answers.pop("which"), np.arange(len(SETS) + 1))
-    return np.array(
-        [
-            statistic.read({name: column[start:end] for name, column in answers.items()})
-            for start, end in itertools.pairwise(borders)
-        ]
-    )
-
-
-def are_neighbours(protection: Protection) -> Any:
-    left = sum(np.maximum(np.subtract.outer(kind, kind), 0) for kind in CONTENT.T)
-    arrived, most = left.T, protection.rows_per_unit
-    if protection.neighbours is Neighbours.ADD_REMOVE:
-        return (left == 0) & (arrived <= most) | (arrived == 0) & (left <= most)
-    if protection.unit:
-        return (left <= most) & (arrived <= most)
-    return (left == arrived) & (left <= 1)
-
-
-@pytest.mark.parametrize("protection", PROTECTIONS, ids=Protection.describe)
+@pytest.mark.parametrize("protection", protections(1, 2), ids=Protection.describe)
 def test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far(
     protection: Protection,
 ) -> None:
     statistic = SurvivalErrors(
         times=(1.0, 2.0), weights=(1.0, 1.5, 2.0), with_rest=not protection.row_count_is_public
     )
-    values = vectors(statistic)
-    distances = np.abs(values[:, None, :] - values[None, :, :]).sum(axis=2)
-    largest = distances[are_neighbours(protection)].max()
+    largest = TABLES.distances(statistic)[TABLES.neighbours(protection)].max()
     assert largest <= statistic.sensitivity(protection), "the claim is too small: not private"
     assert largest == statistic.sensitivity(protection), "the claim is too large: noise for nothing"
 

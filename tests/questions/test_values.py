@@ -1,20 +1,17 @@
 """Declared values of a row: their mean, shares and histogram, counted by hand and brute-forced."""
 
-import itertools
 from inspect import signature
 from typing import Any
 
-import duckdb
 import numpy as np
-import pyarrow as pa
 import pytest
+from tests.small_tables import SmallTables, protections
 
 import heldout as ho
 from heldout import questions as q
-from heldout.data import sql
 from heldout.data.description import MeasuredRows
 from heldout.errors import ArgumentError, DataError
-from heldout.kernel import Neighbours, Protection
+from heldout.kernel import Protection
 from heldout.kernel.statistic import Statistic
 from heldout.questions.values import ValueCounts, ValueSums
 
@@ -23,17 +20,11 @@ KINDS = [
     for first, second in ((0.0, 0.0), (0.0, 1.0), (0.25, 0.5), (1.0, 0.0), (1.0, 1.0))
     for weight in (0.5, 1.0)
 ]
-SETS = [
-    rows
-    for size in range(4)
-    for rows in itertools.combinations_with_replacement(range(len(KINDS)), size)
-]
-CONTENT = np.array([[rows.count(kind) for kind in range(len(KINDS))] for rows in SETS])
-PROTECTIONS = [
-    Protection(neighbours=relation, unit=unit, rows_per_unit=rows)
-    for relation in Neighbours
-    for unit, rows in ((False, 1), (True, 1), (True, 2))
-]
+TABLES = SmallTables(
+    KINDS,
+    ("value_0", "value_1", "weight", "member"),
+    cells=[(*kind, int(kind[1] > 0.6)) for kind in KINDS],
+)
 
 
 def statistics(protection: Protection) -> list[Statistic]:
@@ -53,49 +44,9 @@ def statistics(protection: Protection) -> list[Statistic]:
 
 CASES = [
     pytest.param(each, protection, id=f"{each}-{protection.describe()}")
-    for protection in PROTECTIONS
+    for protection in protections(1, 2)
     for each in statistics(protection)
 ]
-
-
-@pytest.fixture(scope="module")
-def every() -> Any:
-    columns = {"which": [], "value_0": [], "value_1": [], "weight": [], "member": []}
-    for which, rows in enumerate(SETS):
-        for kind in rows:
-            first, second, weight = KINDS[kind]
-            cells = (which, first, second, weight, int(second > 0.6))
-            for name, cell in zip(columns, cells, strict=True):
-                columns[name].append(cell)
-    connection = duckdb.connect()
-    connection.register("incoming", pa.table(columns))
-    connection.execute("CREATE TABLE every AS SELECT * FROM incoming")
-    return connection
-
-
-def distances(connection: Any, statistic: Statistic) -> Any:
-    rows = sql.assemble("SELECT * FROM every WHERE every.which = whole.which", statistic.body())
-    found = connection.execute(
-        f"SELECT whole.which AS which, answer.* FROM range({len(SETS)}) AS whole(which),"
-        f" LATERAL ({rows}) AS answer ORDER BY 1"
-    ).fetchnumpy()
-    borders = np.searchsorted(found.pop("which"), np.arange(len(SETS) + 1))
-    vectors = [
-        statistic.read({name: column[start:end] for name, column in found.items()})
-        for start, end in itertools.pairwise(borders)
-    ]
-    values = np.array(vectors)
-    return np.abs(values[:, None, :] - values[None, :, :]).sum(axis=2)
-
-
-def neighbours(protection: Protection) -> Any:
-    left = sum(np.maximum(np.subtract.outer(kind, kind), 0) for kind in CONTENT.T)
-    arrived, most = left.T, protection.rows_per_unit
-    if protection.neighbours is Neighbours.ADD_REMOVE:
-        return (left == 0) & (arrived <= most) | (arrived == 0) & (left <= most)
-    if protection.unit:
-        return (left <= most) & (arrived <= most)
-    return (left == arrived) & (left <= 1)
 
 
 _KNOWN: dict[Statistic, Any] = {}
@@ -103,11 +54,11 @@ _KNOWN: dict[Statistic, Any] = {}
 
 @pytest.mark.parametrize(("statistic", "protection"), CASES)
 def test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far(
-    every: Any, statistic: Statistic, protection: Protection
+    statistic: Statistic, protection: Protection
 ) -> None:
     if statistic not in _KNOWN:
-        _KNOWN[statistic] = distances(every, statistic)
-    largest = _KNOWN[statistic][neighbours(protection)].max()
+        _KNOWN[statistic] = TABLES.distances(statistic)
+    largest = _KNOWN[statistic][TABLES.neighbours(protection)].max()
     assert largest <= statistic.sensitivity(protection), "the claim is too small: not private"
     assert largest == statistic.sensitivity(protection), "the claim is too large: noise for nothing"
 

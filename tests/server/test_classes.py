@@ -45,23 +45,10 @@ FULL = [
 class Flowers(Site):
     """A server whose data set has three classes."""
 
-    def send(self, name: str, content: bytes, kind: str) -> Any:
-        sent = self.client("ana").put(
-            f"/api/v1/artifacts?name={name}",
-            content=content,
-            headers={"Content-Type": kind, "Prefer": "wait=0"},
-        )
-        sent.raise_for_status()
-        self.work()
-        return self.client("ana").get(f"/api/v1/artifacts/{sent.json()['id']}").json()
-
-    def asked(self, artifact: str, key: str, *questions: Any) -> Any:
-        body = {"dataset": "flowers", "artifact": artifact, "questions": list(questions)}
-        headers = {"Idempotency-Key": key}
-        return self.client("ana").post("/api/v1/evaluations", json=body, headers=headers)
+    dataset = "flowers"
 
     def told(self, artifact: str, key: str, *questions: Any) -> Any:
-        asked = self.asked(artifact, key, *questions)
+        asked = self.ask(*questions, artifact=artifact, key=key)
         assert asked.status_code in (200, 201, 202), asked.text
         self.work()
         wait = {"Prefer": "wait=5"}
@@ -116,7 +103,7 @@ def test_a_model_with_a_score_for_each_class_is_judged_by_their_names(flowers: F
 
     fitted = LogisticRegression().fit(FEATURES.astype("float32"), TRUTH)
     content = to_onnx(fitted, FEATURES[:1].astype("float32"), options={"zipmap": False})
-    model = flowers.send("model.onnx", content.SerializeToString(), "application/onnx")
+    model = flowers.send_file("model.onnx", content.SerializeToString(), "application/onnx")
     assert model["state"] == "ready", model["words"]
     answer = flowers.told(model["id"], "model", *FULL).json()
     assert answer["state"] == "answered", answer["words"]
@@ -140,7 +127,7 @@ def test_a_model_with_a_score_for_each_class_is_judged_by_their_names(flowers: F
 @pytest.mark.chance(louder(0, 6, 20))
 @pytest.mark.parametrize("names", [("a", "b", "c"), ("c", "a", "b")])
 def test_predictions_have_a_column_for_each_class(flowers: Flowers, names: Any) -> None:
-    sent = flowers.send("said.csv", predictions(*names), "text/csv")
+    sent = flowers.send_file("said.csv", predictions(*names), "text/csv")
     assert sent["state"] == "ready", sent["words"]
     answer = flowers.told(sent["id"], "-".join(names), FULL[0]).json()
     assert answer["answers"][0]["measures"]["accuracy"]["value"] > 0.95
@@ -148,15 +135,15 @@ def test_predictions_have_a_column_for_each_class(flowers: Flowers, names: Any) 
 
 def test_scores_that_do_not_fit_the_classes_are_refused_before_any_work(flowers: Flowers) -> None:
     linear = flowers.upload(LINEAR)
-    one = flowers.asked(linear["id"], "one", FULL[0])
+    one = flowers.ask(FULL[0], artifact=linear["id"], key="one")
     assert one.status_code == 422
     assert "It gives 1 score for a row, and the data set has 3 classes" in one.json()["detail"]
-    other = flowers.send("other.csv", predictions("a", "b", "d"), "text/csv")
-    strange = flowers.asked(other["id"], "strange", FULL[0])
+    other = flowers.send_file("other.csv", predictions("a", "b", "d"), "text/csv")
+    strange = flowers.ask(FULL[0], artifact=other["id"], key="strange")
     assert "Its classes are 'a', 'b', 'd'" in strange.json()["detail"]
-    several = flowers.send("several.csv", predictions("a", "b", "c"), "text/csv")
+    several = flowers.send_file("several.csv", predictions("a", "b", "c"), "text/csv")
     area = {"question": "auc", "epsilon": "1"}
-    binary = flowers.ask(area, artifact=several["id"], key="several")
+    binary = flowers.ask(area, artifact=several["id"], key="several", of="readmissions")
     assert binary.status_code == 422
     assert "It has 3 scores for a row" in binary.json()["detail"]
 
@@ -194,10 +181,10 @@ def wrong_in(share: int) -> bytes:
 
 @pytest.mark.chance(louder(0, 6, 20))
 def test_two_models_of_several_classes_are_compared_and_stand_on_a_board(flowers: Flowers) -> None:
-    first = flowers.send("first.csv", wrong_in(2), "text/csv")
-    second = flowers.send("second.csv", wrong_in(5), "text/csv")
+    first = flowers.send_file("first.csv", wrong_in(2), "text/csv")
+    second = flowers.send_file("second.csv", wrong_in(5), "text/csv")
     asked = {"question": "class-compare", "epsilon": "4", "score": "rival"}
-    alone = flowers.asked(first["id"], "alone", asked)
+    alone = flowers.ask(asked, artifact=first["id"], key="alone")
     assert (alone.status_code, "A comparison needs rival" in alone.text) == (422, True)
     body = {"dataset": "flowers", "artifact": first["id"], "questions": [asked]}
     body["rival"] = second["id"]
@@ -303,7 +290,7 @@ def test_the_pages_register_classes_and_offer_their_questions(
     assert "Is the true class among its top k?" in ask
     assert "Positive rows" not in ask
     assert 'value="compare"' not in ask
-    sent = flowers.send("page.csv", predictions("a", "b", "c"), "text/csv")
+    sent = flowers.send_file("page.csv", predictions("a", "b", "c"), "text/csv")
     chosen = f"artifact={sent['id']}&by=price&cost=20&question=class-confusion&question=class-auc"
     shown = ana.get(f"/datasets/flowers/confirm?{chosen}")
     assert shown.status_code == 200

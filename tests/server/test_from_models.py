@@ -69,13 +69,7 @@ class Judging(Site):
         self.grant(name=name, budget="900")
 
     def send(self, name: str, content: bytes, kind: str) -> str:
-        headers = {"Content-Type": kind, "Prefer": "wait=0"}
-        sent = self.client("ana").put(
-            f"/api/v1/artifacts?name={name}", content=content, headers=headers
-        )
-        sent.raise_for_status()
-        self.work()
-        model = self.client("ana").get(f"/api/v1/artifacts/{sent.json()['id']}").json()
+        model = self.send_file(name, content, kind)
         assert model["state"] == "ready", model["words"]
         return str(model["id"])
 

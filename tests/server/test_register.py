@@ -156,12 +156,7 @@ def test_a_refused_registration_leaves_no_copy_of_rows_behind(
 ) -> None:
     private = site.service.settings.private
     carol.begin()
-    token = re.search(r'name="form_token" value="(\w+)"', carol.browser.get(carol.draft).text)
-    assert token is not None
-    sent = {"file": ("mine.parquet", (folder / "stays.parquet").read_bytes())}
-    data = {"form_token": token[1], "draft": carol.draft.rsplit("/", 1)[1]}
-    carol.browser.post("/register/upload", data=data, files=sent).raise_for_status()
-    site.work()
+    carol.upload(folder / "stays.parquet")
     assert [file.name[:6] for file in private.glob("*.parquet")] == ["upload"]
     assert not list(site.service.settings.artifacts.glob("rows-*")), "the web keeps no copy"
     carol.send("outcome", label="age", sort="two")  # it has other values than 0 and 1
@@ -177,12 +172,7 @@ def test_an_upload_is_registered_once_and_uploaded_again_to_be_refreshed(
     private = site.service.settings.private
     for state in ("open", "open"):
         carol.begin() if not carol.draft else None
-        token = re.search(r'name="form_token" value="(\w+)"', carol.browser.get(carol.draft).text)
-        assert token is not None
-        sent = {"file": ("mine.parquet", (folder / "stays.parquet").read_bytes())}
-        data = {"form_token": token[1], "draft": carol.draft.rsplit("/", 1)[1]}
-        carol.browser.post("/register/upload", data=data, files=sent).raise_for_status()
-        site.work()
+        carol.upload(folder / "stays.parquet")
         carol.send("outcome", label="readmitted", sort="two")
         carol.send("rows", row_key="admission")
         carol.send("columns", **{"feature.2": "y"})
@@ -198,12 +188,7 @@ def test_a_draft_that_is_given_up_leaves_no_upload_behind(
     carol: Clicking, site: Site, folder: Path
 ) -> None:
     carol.begin()
-    token = re.search(r'name="form_token" value="(\w+)"', carol.browser.get(carol.draft).text)
-    assert token is not None
-    sent = {"file": ("mine.csv", (folder / "stays.csv").read_bytes())}
-    data = {"form_token": token[1], "draft": carol.draft.rsplit("/", 1)[1]}
-    carol.browser.post("/register/upload", data=data, files=sent).raise_for_status()
-    site.work()
+    carol.upload(folder / "stays.csv")
     carol.browser.fill(f"{carol.draft}/discard").raise_for_status()
     site.work()
     settings = site.service.settings

@@ -41,23 +41,10 @@ BOTH = [METRICS, PLOT]
 class Costs(Site):
     """A server whose data set has a numeric outcome."""
 
-    def send(self, name: str, content: bytes, kind: str) -> Any:
-        sent = self.client("ana").put(
-            f"/api/v1/artifacts?name={name}",
-            content=content,
-            headers={"Content-Type": kind, **AT_ONCE},
-        )
-        sent.raise_for_status()
-        self.work()
-        return self.client("ana").get(f"/api/v1/artifacts/{sent.json()['id']}").json()
-
-    def post(self, artifact: str, key: str, *questions: Any) -> Any:
-        body = {"dataset": "costs", "artifact": artifact, "questions": list(questions)}
-        headers = {"Idempotency-Key": key}
-        return self.client("ana").post("/api/v1/evaluations", json=body, headers=headers)
+    dataset = "costs"
 
     def answers(self, artifact: str, key: str, *questions: Any) -> Any:
-        asked = self.post(artifact, key, *questions)
+        asked = self.ask(*questions, artifact=artifact, key=key)
         assert asked.status_code in (200, 201, 202), asked.text
         self.work()
         address = f"/api/v1/evaluations/{asked.json()['id']}"
@@ -120,7 +107,7 @@ def check_fit(metrics: Any, plot: Any) -> None:
 
 @pytest.mark.chance(1e-6)
 def test_predictions_by_key_are_asked_about(costs: Costs) -> None:
-    sent = costs.send("fit.csv", predictions(20 + 3 * AGE + 4 * STAY), "text/csv")
+    sent = costs.send_file("fit.csv", predictions(20 + 3 * AGE + 4 * STAY), "text/csv")
     assert sent["state"] == "ready", sent["words"]
     answer = costs.answers(sent["id"], "predictions", *BOTH)
     check_fit(*answer["answers"])
@@ -146,7 +133,7 @@ def test_an_onnx_regressor_is_asked_about(costs: Costs) -> None:
     features = np.column_stack([AGE, STAY]).astype("float32")
     fitted = GradientBoostingRegressor(n_estimators=60).fit(features, COST)
     content = to_onnx(fitted, features[:1]).SerializeToString()
-    model = costs.send("fit.onnx", content, "application/onnx")
+    model = costs.send_file("fit.onnx", content, "application/onnx")
     assert model["state"] == "ready", model["words"]
     check_fit(*costs.answers(model["id"], "onnx", *BOTH)["answers"])
 
@@ -154,7 +141,7 @@ def test_an_onnx_regressor_is_asked_about(costs: Costs) -> None:
 @pytest.mark.chance(1e-6)
 def test_residuals_are_asked_about_by_group(costs: Costs) -> None:
     worse = 20 + 3 * AGE + 4 * STAY + np.where(SEX == "F", 5, 0)
-    sent = costs.send("worse.csv", predictions(worse), "text/csv")
+    sent = costs.send_file("worse.csv", predictions(worse), "text/csv")
     by_sex = [question | {"by": "sex"} for question in BOTH]
     metrics, plots = costs.answers(sent["id"], "groups", *by_sex)["answers"]
     assert set(metrics["groups"]) == set(plots["groups"]) == {"F", "M", "other"}
@@ -165,11 +152,11 @@ def test_residuals_are_asked_about_by_group(costs: Costs) -> None:
 @pytest.mark.chance(louder(0, 6, 20))
 def test_numbers_far_off_count_as_the_nearer_bound_and_change_no_state(costs: Costs) -> None:
     far = np.where(np.arange(ROWS) < 20, 1e300, 20 + 3 * AGE + 4 * STAY)
-    sent = costs.send("far.csv", predictions(far), "text/csv")
+    sent = costs.send_file("far.csv", predictions(far), "text/csv")
     costs.answers(sent["id"], "far", METRICS)
     steep = costs.upload({"coefficients": {"age": 1e308, "stay": 1e308}, "link": "identity"})
     costs.answers(steep["id"], "steep", METRICS)
-    few = costs.send("few.csv", predictions([50.0]), "text/csv")
+    few = costs.send_file("few.csv", predictions([50.0]), "text/csv")
     [metrics] = costs.answers(few["id"], "few", METRICS)["answers"]
     spread = float(np.sqrt(np.mean((COST - 50) ** 2)))
     assert metrics["measures"][RMSE]["value"] == pytest.approx(spread, rel=0.3)
@@ -208,8 +195,8 @@ def test_the_page_begins_with_a_question_that_one_model_answers(costs: Costs) ->
 
 def test_models_with_several_numbers_and_boards_are_refused(costs: Costs) -> None:
     lines = [f"{key},1,2" for key in range(ROWS)]
-    sent = costs.send("two.csv", "\n".join(["key,a,b", *lines]).encode(), "text/csv")
-    refused = costs.post(sent["id"], "two", METRICS)
+    sent = costs.send_file("two.csv", "\n".join(["key,a,b", *lines]).encode(), "text/csv")
+    refused = costs.ask(METRICS, artifact=sent["id"], key="two")
     assert (refused.status_code, "one number" in refused.json()["detail"]) == (422, True)
     terms = {"metric": "accuracy", "epsilon": "1", "submissions": 10, "improvements": 2}
     board = {"name": "race", "dataset": "costs", "terms": terms}
@@ -281,7 +268,7 @@ def test_pages_register_a_numeric_outcome_and_sell_its_questions(
     assert "Positive rows" not in ask
     assert 'placeholder="5.0"' in ask, "the scale comes from the bounds"
     assert "±0.1 " in ask, "widths are in the unit of the outcome"
-    sent = costs.send("page.csv", predictions(20 + 3 * AGE + 4 * STAY), "text/csv")
+    sent = costs.send_file("page.csv", predictions(20 + 3 * AGE + 4 * STAY), "text/csv")
     both = "question=residual-plot&question=regression-metrics&group=sex"
     dragged = ana.get(f"/datasets/costs/ask?artifact={sent['id']}&by=exact&exact=3&{both}")
     assert dragged.status_code == 200

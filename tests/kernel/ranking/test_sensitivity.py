@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import chain, combinations_with_replacement
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.kernel.ranking import small_data as small
 
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import working_precision
@@ -19,20 +19,6 @@ from heldout.kernel.ranking.sensitivity import (
     SmoothSensitivity,
 )
 
-
-def load_small_data() -> Any:
-    import importlib.util
-
-    path = Path(__file__).with_name("small_data.py")
-    specification = importlib.util.spec_from_file_location("small_data", path)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-small = load_small_data()
 REPLACE = Protection(neighbours="replace-one")
 ADD = Protection(neighbours="add-remove")
 

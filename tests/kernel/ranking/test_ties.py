@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import chain, product
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kernel.ranking import small_data as small
 
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.ranking.sensitivity import (
@@ -21,19 +21,6 @@ from heldout.kernel.ranking.sensitivity import (
     tied_of_table,
 )
 from heldout.questions.ranking.release import bin_ties, largest_ties
-
-
-def load_small_data() -> Any:
-    path = Path(__file__).with_name("small_data.py")
-    specification = importlib.util.spec_from_file_location("small_data", path)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-small = load_small_data()
 
 
 @cache

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from tests.chances import louder
+from tests.questions.features.test_naive_bayes import separable
 
 from heldout.errors import ArgumentError, DataError
 from heldout.features import FeatureMatrix, PrivateLogisticRegression
@@ -280,15 +281,6 @@ def test_a_table_of_few_features_gets_noise_for_the_largest_entry(declared):
     told = PrivateLogisticRegression(epsilon="1").fit(rows).release_
     plan = told._drawn.request.reading.plan
     assert (plan.loss().weight is None) == (declared is None)
-
-
-def separable(rows, features=30):
-    y = np.arange(rows) % 2
-    X = np.zeros((rows, features), dtype=int)
-    X[y == 1, 3] = 1
-    X[y == 0, 5] = 1
-    X[:, 7] = 1
-    return X, y
 
 
 @pytest.mark.chance(louder(0, 40, 6))

@@ -133,9 +133,9 @@ def test_bounds_that_are_far_too_wide_are_too_coarse_to_tell():
     assert str(found).startswith("Too coarse to tell: nearly all rows lie in a few cells")
 
 
-def test_a_method_that_joins_cells_gives_no_verdict():
-    apart = table("heteroscedastic")
-    joined = ResidualTable(
+def without_scale(apart):
+    """The same counts, as of a method whose cells share their noise."""
+    return ResidualTable(
         predicted_edges=apart.predicted_edges,
         residual_edges=apart.residual_edges,
         noisy=apart.noisy,
@@ -146,6 +146,10 @@ def test_a_method_that_joins_cells_gives_no_verdict():
         outside_scale=Fraction(2),
         unbiased=False,
     )
+
+
+def test_a_method_that_joins_cells_gives_no_verdict():
+    joined = without_scale(table("heteroscedastic"))
     assert str(Readings(joined).verdict).startswith("No verdict")
     assert Readings(joined).verdict.faults == ()
 
@@ -164,17 +168,7 @@ def test_empty_and_narrow_tables_are_read_too(counts):
 
 def test_noise_that_hangs_together_gives_wider_intervals():
     apart = table("ideal")
-    together = ResidualTable(
-        predicted_edges=apart.predicted_edges,
-        residual_edges=apart.residual_edges,
-        noisy=apart.noisy,
-        outside=0.0,
-        rows=5_000,
-        scale=None,
-        deviation=apart.cell_deviation,
-        outside_scale=Fraction(2),
-        unbiased=False,
-    )
+    together = without_scale(apart)
     for one, two in zip(
         mean_by_prediction(apart).noise_interval(), mean_by_prediction(together).noise_interval(),
         strict=True,
