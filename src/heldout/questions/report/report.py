@@ -15,7 +15,7 @@ from heldout.data.description import ScoredRows
 from heldout.drawing.chart import Figure
 from heldout.drawing.page import checked_labels, measures_card, rendered, write_page
 from heldout.drawing.pictures import interval_plot
-from heldout.drawing.words import belief, decimal, few, spread, tested
+from heldout.drawing.words import few
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import NO_INFORMATION, Exported, Measure, Release
 from heldout.kernel import Budget, Loss
@@ -178,18 +178,17 @@ ENGINES = ("duckdb", "opendp")
 
 @dataclass(frozen=True)
 class Part:
-    """A section of a report in words, as it is shown."""
+    """A section of a report, as the page shows it."""
 
     title: str
     meaning: str
-    cards: tuple[tuple[str, str, str], ...]
-    """Name, value and interval of what is shown large."""
-    lines: tuple[tuple[str, str, str, str], ...]
-    """Name, value, interval and noise alone of every measure."""
+    cards: tuple[Measure, ...]
+    """What is shown large."""
+    measures: Mapping[str, Measure]
     note: str
 
     @classmethod
-    def of(cls, name: str, release: Release, *, level: float, alone: bool) -> "Part":
+    def of(cls, name: str, release: Release, *, alone: bool) -> "Part":
         about, threshold = places()[name].section, getattr(release, "threshold", None)
         cards = [release.measures[card] for card in about.cards]
         if not cards:
@@ -198,13 +197,7 @@ class Part:
         if threshold is not None:
             note = f"at a score of {threshold:g} or more"
         title = about.title if threshold is None else f"{about.title} {threshold:g}"
-        return cls(
-            title,
-            about.meaning,
-            tuple((card.name, *spread(card, level)[:2]) for card in cards),
-            tuple((tested(*item), *spread(item[1], level)) for item in release.measures.items()),
-            note,
-        )
+        return cls(title, about.meaning, tuple(cards), release.measures, note)
 
 
 def page(
@@ -216,63 +209,47 @@ def page(
 ) -> str:
     """The whole document; `labels` are what people call the data and its columns.
 
-    All numbers are read first, then said in words, then drawn; the template shows what is there.
+    All numbers are read first, then drawn; the template says them in words.
     """
     report.read_at(level)
     readable = {name: measure for name, measure in report.plotted().items() if measure.informative}
-    subject = report.subject
     facts = {
         "ties": report.tie_bound(level),
         "weighing": report.weighing,
         "terms": report.terms,
-        "scores": subject.scores_in_words(),
+        "scores": report.subject.scores_in_words(),
     }
     mechanisms = {name: _mechanism(release) for name, release in report.releases.items()}
-    labels = checked_labels(subject.names, labels or {})
-
-    def named(name: str) -> str:
-        return labels.get(name, name)
-
-    protection = subject.protection
-    if protection.unit_name is not None:
-        protection = replace(protection, unit_name=named(protection.unit_name))
     # What the headline is of comes first.
     releases = dict(
         sorted(report.releases.items(), key=lambda item: item[1].headline is not report.headline)
     )
     parts = [
-        Part.of(name, release, level=level, alone=len(releases) == 1)
-        for name, release in releases.items()
+        Part.of(name, release, alone=len(releases) == 1) for name, release in releases.items()
     ]
+    titles = {name: place.section.title for name, place in places().items()}
+    labels = checked_labels(report.subject.names, labels or {})
+    protection = report.subject.protection
+    if protection.unit_name is not None:
+        unit = labels.get(protection.unit_name, protection.unit_name)
+        protection = replace(protection, unit_name=unit)
     drawn = [interval_plot(readable, level=level)] if readable else []
     # A lone small picture comes last, so that the two columns end together.
     for figures in sorted((release.figures(level) for release in releases.values()), key=len)[::-1]:
         drawn += figures
-    heading = title or f"How good is {few(named(subject.score))} on {named(subject.name)}?"
-    earlier = report.spent != Loss.pure(report.epsilon)
     return rendered(
         "evaluation.html",
-        title=title or f"{few(named(subject.score))} on {named(subject.name)}: private evaluation",
-        heading=heading,
+        heading=title,
         report=report,
         level=level,
-        named=named,
+        labels=labels,
         protection=protection,
+        price=Loss.pure(report.epsilon),
         releases=list(releases.values()),
-        headline=spread(report.headline, level),
         parts=parts,
         drawn=drawn,
-        left_out=[(places()[name].section.title, why) for name, why in report.left_out.items()],
-        bet=belief(Loss.pure(report.epsilon), protection),
-        so_far=belief(report.spent, protection) if earlier else "",
-        paid=[
-            (
-                places()[name].section.title,
-                f"epsilon {decimal(report.shares[name])}",
-                mechanisms[name],
-            )
-            for name in releases
-        ],
+        left_out=[(titles[name], why) for name, why in report.left_out.items()],
+        paid=[(titles[name], report.shares[name], mechanisms[name]) for name in releases],
         engines=", ".join(f"{name} {importlib.metadata.version(name)}" for name in ENGINES),
         **facts,
     )
