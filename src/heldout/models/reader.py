@@ -68,18 +68,13 @@ def read(task: Reading, requests: Connection, answers: Connection, shared: None)
     import pyarrow.compute
     import pyarrow.parquet
 
-    from heldout.models import sandbox
-
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())  # others reserve more than there is
     pyarrow.set_io_thread_count(1)
     _warm(pyarrow)
-    empty = os.fstat(task.file).st_size == 0
-    content = b"" if empty else mmap.mmap(task.file, 0, access=mmap.ACCESS_READ)
-    if not shut_off(task, requests, answers):
+    content = _shut_off_with_content(task, requests, answers)
+    if content is None:
         return
-    if task.sandboxed:
-        sandbox.forbid_fork()
-    if empty:
+    if not content:
         answers.send_bytes(b"Rit is empty.")
         return
     try:
@@ -103,14 +98,9 @@ def read_cells(task: Reading, requests: Connection, answers: Connection, shared:
     """
     silence()
     list(_cells(b"a,b\n1,2\n", 2))  # whatever Python loads at first use
-    from heldout.models import sandbox
-
-    empty = os.fstat(task.file).st_size == 0
-    content = b"" if empty else mmap.mmap(task.file, 0, access=mmap.ACCESS_READ)
-    if not shut_off(task, requests, answers):
+    content = _shut_off_with_content(task, requests, answers)
+    if content is None:
         return
-    if task.sandboxed:
-        sandbox.forbid_fork()
     try:
         batches = _cells(content, task.most_rows)
         answers.send_bytes(b"N" + _texts(next(batches)))
@@ -121,6 +111,19 @@ def read_cells(task: Reading, requests: Connection, answers: Connection, shared:
         answers.send_bytes(b"R" + str(error).encode("utf-8", "replace"))
     except (UnicodeDecodeError, csv.Error):
         answers.send_bytes(b"RA copy must be a CSV file in UTF-8.")
+
+
+def _shut_off_with_content(task: Reading, requests: Connection, answers: Connection) -> Any:
+    """Return the content of the file once nothing else can be reached; None if this is the end."""
+    from heldout.models import sandbox
+
+    empty = os.fstat(task.file).st_size == 0
+    content = b"" if empty else mmap.mmap(task.file, 0, access=mmap.ACCESS_READ)
+    if not shut_off(task, requests, answers):
+        return None
+    if task.sandboxed:
+        sandbox.forbid_fork()
+    return content
 
 
 def _texts(cells: Sequence[str]) -> bytes:

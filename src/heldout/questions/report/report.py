@@ -224,9 +224,7 @@ def page(
     releases = dict(
         sorted(report.releases.items(), key=lambda item: item[1].headline is not report.headline)
     )
-    parts = [
-        Part.of(name, release, alone=len(releases) == 1) for name, release in releases.items()
-    ]
+    parts = [Part.of(name, release, alone=len(releases) == 1) for name, release in releases.items()]
     titles = {name: place.section.title for name, place in places().items()}
     labels = checked_labels(report.subject.names, labels or {})
     protection = report.subject.protection
