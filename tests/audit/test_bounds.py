@@ -11,7 +11,6 @@ from heldout.audit import audit
 from heldout.audit.events import (
     as_table,
     best_event,
-    delta_bound,
     epsilon_bound,
     learn,
     lower,
@@ -39,11 +38,9 @@ def test_a_bound_is_exceeded_no_more_often_than_its_error() -> None:
     assert beyond < error
 
 
-def test_a_delta_is_taken_off_and_found() -> None:
+def test_a_delta_is_taken_off() -> None:
     assert float(epsilon_bound(500, 0, 10_000, error=1e-3)) > 3
     assert float(epsilon_bound(500, 0, 10_000, error=1e-3, delta=0.05)) == 0
-    assert 0.03 < delta_bound(500, 0, 10_000, error=1e-3, epsilon=1.0) < 0.05
-    assert delta_bound(500, 400, 10_000, error=1e-3, epsilon=1.0) == 0
 
 
 def planted(name: str, draw, claim=Loss.pure) -> None:

@@ -8,7 +8,16 @@ from fractions import Fraction
 
 import pytest
 
-from heldout.audit.samplers import Check, check_lattice, check_law, check_streams, fresh, samplers
+from heldout.audit.samplers import (
+    Check,
+    check_law,
+    check_streams,
+    fresh,
+    lattice_check,
+    lattice_job,
+    lattice_jobs,
+    samplers,
+)
 
 
 def test_every_sampler_is_looked_at() -> None:
@@ -50,7 +59,7 @@ def test_a_tail_that_is_cut_is_found_out(drawn) -> None:
 
 
 def test_answers_lie_on_the_lattice_whose_lowest_bits_say_nothing() -> None:
-    found = check_lattice(releases=8000)
+    found = lattice_check([lattice_job(job) for job in lattice_jobs(8000)])
     assert found.passed, found.result
 
 

@@ -70,15 +70,6 @@ def epsilon_bound(
     return np.asarray(np.maximum(0.0, np.log(np.maximum(above, 1e-300)) - np.log(below)))
 
 
-def delta_bound(
-    hits: int, hits_of_neighbour: int, trials: int, *, error: float, epsilon: float
-) -> float:
-    """The delta that the mechanism surely has at least if its epsilon is this one."""
-    above = lower(hits, trials, error / 2)
-    below = upper(hits_of_neighbour, trials, error / 2)
-    return float(np.maximum(0.0, above - np.exp(epsilon) * below))
-
-
 @dataclass(frozen=True)
 class Finding:
     """The best event on one pair of neighbours, tested on samples that did not choose it."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.ranking.ladder import NoiseLaw
 from heldout.kernel.ranking.mechanism import METHODS, choose, sensitivity_for
 from heldout.kernel.statistic import Sealed
-from heldout.workers import Progress, mapper
 
 _REPLACE = Protection(neighbours="replace-one")  # type: ignore[arg-type]
 FALSE_ALARM = 1e-5
@@ -139,25 +137,6 @@ LatticeJob = tuple[str, int, int]
 LatticeCounts = tuple[str, int, npt.NDArray[np.int64]]
 
 
-def check_lattice(
-    *, releases: int, workers: int | None = 1, progress: Progress | None = None
-) -> Check:
-    """Every answer is a whole number of public steps, and no residue tells the data apart.
-
-    Noise of every law on values that lie between lattice points, in two data sets; the lowest four
-    bits of the lattice number must be uniform for each law on both. Half of the answers are of the
-    discrete Laplace law, which is behind most releases, the others of the laws of real numbers.
-    """
-    jobs = lattice_jobs(releases)
-    parts = []
-    with mapper(workers, len(jobs)) as mapped:
-        for done, counts in enumerate(mapped(lattice_job, jobs), start=1):
-            parts.append(counts)
-            if progress is not None:
-                progress("lattice", done, len(jobs))
-    return lattice_check(parts)
-
-
 def lattice_jobs(releases: int) -> list[LatticeJob]:
     """So many answers, in parts that are done apart."""
     counts = {law: releases // (4 * len(METHODS)) for law in METHODS}
@@ -171,7 +150,12 @@ def lattice_jobs(releases: int) -> list[LatticeJob]:
 
 
 def lattice_check(parts: Sequence[LatticeCounts]) -> Check:
-    """Return what the parts say together."""
+    """Every answer is a whole number of public steps, and no residue tells the data apart.
+
+    Noise of every law on values that lie between lattice points, in two data sets; the lowest four
+    bits of the lattice number must be uniform for each law on both. Half of the answers are of the
+    discrete Laplace law, which is behind most releases, the others of the laws of real numbers.
+    """
     counts: dict[tuple[str, int], Any] = {}
     for law, side, some in parts:
         counts[law, side] = counts.get((law, side), 0) + some
@@ -255,20 +239,6 @@ def _in_a_fork() -> list[int]:
         text = pipe.read()
     os.waitpid(child, 0)
     return [int(number) for number in text.split()]
-
-
-def check_laws(
-    *, draws: int, workers: int | None = 1, progress: Progress | None = None
-) -> Sequence[Check]:
-    """The law of every sampler."""
-    laws = []
-    places = range(len(samplers()))
-    with mapper(workers, len(places)) as mapped:
-        for done, law in enumerate(mapped(partial(check_law_at, draws=draws), places), start=1):
-            laws.append(law)
-            if progress is not None:
-                progress("samplers", done, len(places))
-    return sorted(laws, key=lambda check: check.name)
 
 
 def check_law_at(place: int, draws: int) -> Check:

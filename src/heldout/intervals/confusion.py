@@ -235,7 +235,6 @@ def noisy_counts(
     mechanism: DiscreteLaplace,
     *,
     rows: int | None,
-    unit: float = 1.0,
     largest_weight: float | None = None,
 ) -> NoisyCounts:
     """Disjoint counts with their noise; a public total is used where there is one.
@@ -246,7 +245,7 @@ def noisy_counts(
     Sums of weights in steps of the largest are returned in the weights' own unit; after them come
     those of w (1 - w), which give the sums of squares and so the sampling error.
     """
-    scale, squares = mechanism.float_scale, None
+    scale, unit, squares = mechanism.float_scale, 1.0, None
     tied = TIED if isinstance(mechanism, TiedLaplace) else None
     if largest_weight is not None:
         step = largest_weight / STEPS

@@ -279,14 +279,14 @@ class Call:
 
     # --- axes ------------------------------------------------------------------------------------
 
-    def inner(self, axis: int, rank: int, *, what: str = MIXES) -> int:
+    def inner(self, axis: int, rank: int) -> int:
         """An axis as an index into `Rows.shape`; the axis of the rows is refused."""
         if not -rank <= axis < rank:
             raise NotRowWise(f"its axis {axis} is not one of {rank}")
         place = axis % rank
         if place == 0:
             raise NotRowWise(
-                f"{what}: it works along axis 0, where the rows are",
+                f"{MIXES}: it works along axis 0, where the rows are",
                 "Work along the features (axis 1 or later).",
             )
         return place - 1
@@ -312,7 +312,7 @@ class Call:
             raise NotRowWise("one of its axes is named twice")
         return places
 
-    def _plain_values(self, places: Sequence[int] | None) -> "list[RowWise | Array]":
+    def _plain_values(self, places: Sequence[int] | None = None) -> "list[RowWise | Array]":
         """Return these inputs, or all of them: of the rows, or constants."""
         values = [self.at(place) for place in places or range(len(self.given))]
         plain = [value for value in values if not isinstance(value, Dims)]
@@ -320,15 +320,15 @@ class Call:
             raise NotRowWise("it computes with the number of rows")
         return plain
 
-    def broadcast(self, places: Sequence[int] | None = None) -> tuple[int, ...]:
-        """Return what one row of the result holds when these inputs are broadcast together.
+    def broadcast(self) -> tuple[int, ...]:
+        """Return what one row of the result holds when its inputs are broadcast together.
 
         Rows meet rows at axis 0 only if all have the same number of axes; a constant must not
         reach axis 0, or be 1 wide there.
         """
         import numpy as np
 
-        values = self._plain_values(places)
+        values = self._plain_values()
         ranks = [value.rank if isinstance(value, RowWise) else value.ndim for value in values]
         rank, shapes = max(ranks), []
         for value, own in zip(values, ranks, strict=True):

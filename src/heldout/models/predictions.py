@@ -103,15 +103,13 @@ def read_predictions(
     return Predictions(Path(out), rows, digest, names)
 
 
-def read_copy(
-    path: str | os.PathLike[str], *, most_cells: int, isolation: str = "sandbox"
-) -> dict[str, list[str]]:
+def read_copy(path: str | os.PathLike[str], *, most_cells: int) -> dict[str, list[str]]:
     """Read a CSV file in a process without files or network; return its cells by column, as text.
 
     What is wrong with the file is said in words for whoever sent it.
     """
     with _open_file(path) as (descriptor, _), ExitStack() as closing:
-        sandboxed = check_sandbox(isolation)
+        sandboxed = check_sandbox("sandbox")
         task = Reading(Inherited(descriptor), most_cells, sandboxed, MEMORY, SECONDS)
         try:
             _, _, answers = closing.enter_context(started(read_cells, task, None))

@@ -260,22 +260,20 @@ class Reference:
     residual_edges: Floats
 
     @classmethod
-    def of_points(
-        cls, predicted: Floats, residuals: Floats, *, cells: int = CELLS, margin: float = MARGIN
-    ) -> "Reference":
+    def of_points(cls, predicted: Floats, residuals: Floats) -> "Reference":
         """A plot of points; the grid spans them with a margin on every side."""
         predicted, residuals = _points(predicted, residuals)
         if not predicted.size:
             raise ArgumentError("predicted must hold at least one point.")
-        edges = [_spanning(values, cells, margin) for values in (predicted, residuals)]
+        edges = [_spanning(values) for values in (predicted, residuals)]
         counts = _counted(predicted, residuals, edges[0], edges[1])
         return cls(counts / predicted.size, edges[0], edges[1])
 
     @classmethod
-    def of_plot(cls, plot: CountedPlot, *, cells: int = CELLS) -> "Reference":
+    def of_plot(cls, plot: CountedPlot) -> "Reference":
         """A released plot; the grid spans its bounds."""
         edges = [
-            np.linspace(float(edges[0]), float(edges[-1]), cells + 1)
+            np.linspace(float(edges[0]), float(edges[-1]), CELLS + 1)
             for edges in (plot.predicted_edges, plot.residual_edges)
         ]
         shares = _shares(regridded(plot, predicted_edges=edges[0], residual_edges=edges[1]), plot)
@@ -304,12 +302,12 @@ class Reference:
         return round(min(max(distance, 0.0), 1.0), 12)
 
 
-def similarity(one: "CountedPlot | Reference", two: CountedPlot, *, cells: int = CELLS) -> float:
+def similarity(one: "CountedPlot | Reference", two: CountedPlot) -> float:
     """Total variation between two plots on the grid that spans the first: 0 alike, 1 not at all.
 
     Chen et al. call it a similarity although 0 is the most alike; we keep their name.
     """
-    real = one if isinstance(one, Reference) else Reference.of_plot(one, cells=cells)
+    real = one if isinstance(one, Reference) else Reference.of_plot(one)
     return real.similarity(two)
 
 
@@ -325,8 +323,8 @@ def _shares(counts: Floats, plot: CountedPlot) -> Floats:
     return counts / total if total > 0 else counts
 
 
-def _spanning(values: Floats, cells: int, margin: float) -> Floats:
-    return np.linspace(float(values.min()) - margin, float(values.max()) + margin, cells + 1)
+def _spanning(values: Floats) -> Floats:
+    return np.linspace(float(values.min()) - MARGIN, float(values.max()) + MARGIN, CELLS + 1)
 
 
 def _counted(
