@@ -32,6 +32,19 @@ OTHER_NAMES = {
     "precision_recall/normalised.py": "a field of its JSON",
 }
 """Files that use such a word for something else."""
+OTHER_FAMILIES = {
+    "boards.py": "measures that a board is judged by",
+    "classes.py": "the kind that it stands for in a report of several classes",
+    "curves": "the kinds beside it in a report",
+    "linear": "a function in a claim",
+    "prediction_errors.py": "a measure of two models",
+    "ranking": "measures of two models",
+    "regression": "a reading of a plot",
+    "report": "the sections that know of ties",
+    "session.py": "the measure of a comparison",
+    "twin.py": "its field for a separability",
+}
+"""Families that use a word of another one, and for what."""
 ANY_FREE = (
     "kernel",
     "cli",
@@ -76,6 +89,26 @@ def test_a_kind_is_named_in_its_own_family_alone() -> None:
     files = {name for name in trees() if not name.startswith("questions/")} - PRESETS
     assert away < files
     assert {name for name in files if named(trees()[name], kinds)} == set(OTHER_NAMES)
+
+
+def test_a_family_names_another_ones_kind_for_a_reason_only() -> None:
+    own: dict[str, set[str]] = {}
+    for question in q.registered():
+        own.setdefault(family(question.__module__), set()).add(question.kind)
+    found = set()
+    for name, tree in trees().items():
+        if name.startswith("questions/"):
+            place = family("heldout." + name.replace("/", "."))
+            if named(tree, set(q.kinds()) - own.get(place, set())):
+                found.add(place)
+    assert {place.removeprefix("questions.") for place in found} == {
+        name.removesuffix(".py") for name in OTHER_FAMILIES
+    }
+
+
+def family(module: str) -> str:
+    """Return the folder or the file of `questions` that a module is in."""
+    return ".".join(module.split(".")[1:3])
 
 
 @pytest.mark.parametrize("name", ["Log loss", "log_loss", "LogLoss", "log-", ""])

@@ -113,7 +113,9 @@ def read_cells(task: Reading, requests: Connection, answers: Connection, shared:
         answers.send_bytes(b"RA copy must be a CSV file in UTF-8.")
 
 
-def _shut_off_with_content(task: Reading, requests: Connection, answers: Connection) -> Any:
+def _shut_off_with_content(
+    task: Reading, requests: Connection, answers: Connection
+) -> bytes | mmap.mmap | None:
     """Return the content of the file once nothing else can be reached; None if this is the end."""
     from heldout.models import sandbox
 
