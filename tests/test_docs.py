@@ -5,12 +5,13 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.source import each_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
@@ -44,21 +45,6 @@ ELSEWHERE = re.compile(r"/(?:home|root|work|Users|tmp|mnt)/|localhost:\d")
 
 def _name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
-
-
-def each_page(check: Callable[[Path], None]) -> Callable[[], None]:
-    """Make one test of a check of every page: as many tests would take longer than the checks."""
-
-    def test() -> None:
-        for page in PAGES:
-            try:
-                check(page)
-            except AssertionError as error:
-                error.add_note(f"on {_name(page)}")
-                raise
-
-    test.__name__ = check.__name__
-    return test
 
 
 def blocks(page: Path) -> Iterator[tuple[int, str, str]]:
@@ -112,7 +98,7 @@ def _run(command: str) -> None:
     assert main(words[2:]) == 0, command
 
 
-@each_page
+@each_of(PAGES)
 def test_a_block_says_what_it_is(page: Path) -> None:
     strays = [(line, language) for line, language, _ in blocks(page) if language not in KNOWN]
     assert not strays, "a block is python or console (run), or text (not run)"
@@ -120,7 +106,7 @@ def test_a_block_says_what_it_is(page: Path) -> None:
     assert len(fences) == 2 * len(list(blocks(page))), "a block is not closed"
 
 
-@each_page
+@each_of(PAGES)
 def test_every_link_leads_somewhere(page: Path) -> None:
     text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for link in LINK.findall(text):
@@ -133,7 +119,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert not heading or heading in _headings(target), f"no heading {link}"
 
 
-@each_page
+@each_of(PAGES)
 def test_every_picture_is_there_and_says_what_it_shows(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for file in re.findall(r'\bsrc(?:set)?="([^"]+)"', text):
@@ -148,13 +134,13 @@ def _headings(page: Path) -> set[str]:
     return {re.sub(r"\s+", "-", line) for line in plain}
 
 
-@each_page
+@each_of(PAGES)
 def test_no_page_holds_both_sides_of_a_merge(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert not re.search(r"^(?:<<<<<<<|>>>>>>>) ", text, re.MULTILINE)
 
 
-@each_page
+@each_of(PAGES)
 def test_prose_is_spelt_the_british_way(page: Path) -> None:
     prose = CODE.sub("", page.read_text(encoding="utf-8"))
     assert AMERICAN.findall(prose) == []
@@ -167,7 +153,7 @@ def test_the_spelling_list_knows_the_words_that_matter() -> None:
         assert not AMERICAN.search(word), word
 
 
-@each_page
+@each_of(PAGES)
 def test_no_page_names_a_place_on_somebodys_machine(page: Path) -> None:
     assert ELSEWHERE.findall(page.read_text(encoding="utf-8")) == []
 

@@ -3,12 +3,12 @@
 import importlib.util
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.source import each_of
 
 import heldout as ho
 from heldout.errors import BudgetExceeded
@@ -33,21 +33,6 @@ hashes = _tool("proof_hashes")
 PROOFS = hashes.proofs()
 
 
-def each_proof(check: Callable[[Path], None]) -> Callable[[], None]:
-    """Make one test of a check of every proof."""
-
-    def test() -> None:
-        for proof in PROOFS:
-            try:
-                check(proof)
-            except AssertionError as error:
-                error.add_note(f"in {proof.name}")
-                raise
-
-    test.__name__ = check.__name__
-    return test
-
-
 def _claims() -> set[str]:
     files = (ROOT / "src").rglob("*.py")
     return {claim for file in files for claim in CLAIM.findall(file.read_text(encoding="utf-8"))}
@@ -61,14 +46,14 @@ def test_every_proof_is_claimed_in_the_source() -> None:
     assert {path.stem for path in PROOFS} - _claims() == set()
 
 
-@each_proof
+@each_of(PROOFS)
 def test_a_proof_opens_with_a_title_and_its_claim(proof: Path) -> None:
     title, *rest = [line for line in proof.read_text(encoding="utf-8").splitlines() if line]
     assert title.startswith("# ")
     assert rest[0] == f"Claim: `{proof.stem}`"
 
 
-@each_proof
+@each_of(PROOFS)
 def test_a_proof_was_read_against_the_source_as_it_is_now(proof: Path) -> None:
     sources = list(hashes.sources(proof))
     lines = proof.read_text(encoding="utf-8").count("\nSource: ")
@@ -78,7 +63,7 @@ def test_a_proof_was_read_against_the_source_as_it_is_now(proof: Path) -> None:
     assert not stale, f"reread the proof, then tools/proof_hashes.py --write {proof.stem}"
 
 
-@each_proof
+@each_of(PROOFS)
 def test_a_proof_names_a_test_that_can_falsify_it(proof: Path) -> None:
     named = TEST.findall(proof.read_text(encoding="utf-8"))
     assert named

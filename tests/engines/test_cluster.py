@@ -4,23 +4,13 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from tests.engines.test_held_rows import check_that_changed_files_are_refused
+from tests.engines.test_postgres import DECLARED, ROWS
 from tests.engines.test_spark import CELL, FAILING
 
 import heldout as ho
 from heldout.errors import ArgumentError, UnreadableTable
-
-ROWS = pa.table(
-    {
-        "visit": range(60),
-        "y": [i % 3 % 2 for i in range(60)],
-        "p": [i / 60 for i in range(60)],
-        "q": [1 - i / 60 for i in range(60)],
-    }
-)
-DECLARED: dict[str, Any] = {"label": "y", "score": "p", "row_key": "visit"}
 
 
 def test_every_release_works_on_a_frame_of_connect(connect_session: Any) -> None:
@@ -45,14 +35,7 @@ def test_connect_plans_that_draw_at_random_are_refused(connect_session: Any) -> 
 
 
 def test_connect_files_that_changed_are_refused(connect_session: Any, tmp_path: Path) -> None:
-    pq.write_table(ROWS, tmp_path / "part-0.parquet")
-    dataset = ho.Dataset(connect_session.read.parquet(str(tmp_path)), **DECLARED)
-    session = ho.Session(dataset, budget=ho.Budget(epsilon=1))
-    session.confusion(epsilon="1/4")
-    pq.write_table(ROWS.slice(0, 50), tmp_path / "part-0.parquet")
-    with pytest.raises(UnreadableTable, match="must not change"):
-        session.confusion(epsilon="1/4")
-    assert session.spent == ho.Loss.pure("1/4")
+    check_that_changed_files_are_refused(connect_session, tmp_path)
 
 
 @pytest.mark.parametrize("loud", [False, True])

@@ -254,14 +254,18 @@ def test_spark_keeps_the_rows_of_each_data_set_and_lets_go_of_them(
     assert kept_by(spark_session) == 0
 
 
-def test_files_of_spark_that_changed_are_refused_though_their_rows_are_kept(
-    spark_session: Any, tmp_path: Path
-) -> None:
+def check_that_changed_files_are_refused(spark: Any, tmp_path: Path) -> None:
     pq.write_table(ROWS, tmp_path / "part-0.parquet")
-    dataset = ho.Dataset(spark_session.read.parquet(str(tmp_path)), **DECLARED)
+    dataset = ho.Dataset(spark.read.parquet(str(tmp_path)), **DECLARED)
     session = ho.Session(dataset, budget=ho.Budget(epsilon=1))
     session.confusion(epsilon="1/4")
     pq.write_table(ROWS.slice(0, 50), tmp_path / "part-0.parquet")
     with pytest.raises(UnreadableTable, match="must not change"):
         session.confusion(epsilon="1/4")
     assert session.spent == ho.Loss.pure("1/4")
+
+
+def test_files_of_spark_that_changed_are_refused_though_their_rows_are_kept(
+    spark_session: Any, tmp_path: Path
+) -> None:
+    check_that_changed_files_are_refused(spark_session, tmp_path)

@@ -7,31 +7,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.engines.test_postgres import DECLARED, ROWS, counts
 
 import heldout as ho
 from heldout.errors import ArgumentError, MissingDependency, UnreadableTable
-from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.statistic import compute
-from heldout.questions.counts import ThresholdCounts
-
-ROWS = pa.table(
-    {
-        "visit": range(60),
-        "y": [i % 3 % 2 for i in range(60)],
-        "p": [i / 60 for i in range(60)],
-        "q": [1 - i / 60 for i in range(60)],
-    }
-)
-DECLARED: dict[str, Any] = {"label": "y", "score": "p", "row_key": "visit"}
-
-
-def counts(dataset: ho.Dataset) -> list[int]:
-    """Negatives and positives; no score lies above 2."""
-    found = unseal(compute(ThresholdCounts(thresholds=(2.0,)), dataset))
-    return found[::2].tolist()  # type: ignore[no-any-return]
 
 
 def test_every_release_works_on_a_frame_and_on_a_table(spark_session: Any) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper
 
+from heldout.models.keeper import Field, Task
+
 ATTACKS: dict[str, Callable[[], bytes]] = {}
 WIDTH = 4
 
@@ -51,6 +53,20 @@ def model(
     if change is not None:
         change(made)
     return bytes(made.SerializeToString())
+
+
+def harmless_task() -> Task:
+    """Return a task for a keeper, with a model that does nothing wrong."""
+    return Task(
+        content=model([node("Relu", ["x"], ["y"])]),
+        output=None,
+        sandboxed=True,
+        memory=2**30,
+        seconds=60,
+        rows=8,
+        fields=(Field("x", "float32", 4, 2),),
+        width=4,
+    )
 
 
 def whole(*values: int) -> Any:

@@ -16,23 +16,14 @@ import pytest
 from heldout.errors import UnusableModel
 from heldout.models import isolate, sandbox
 from heldout.models.isolate import Lost, Scorer, looked_at
-from heldout.models.keeper import Field, Task, keep
+from heldout.models.keeper import Task, keep
 
 attacks: Any = importlib.import_module("attacks")
 hostile: Any = importlib.import_module("hostile_keepers")
 
 pytestmark = pytest.mark.skipif(not sandbox.available()["seccomp"], reason="no seccomp here")
 
-TASK = Task(
-    content=attacks.model([attacks.node("Relu", ["x"], ["y"])]),
-    output=None,
-    sandboxed=True,
-    memory=2**30,
-    seconds=60,
-    rows=8,
-    fields=(Field("x", "float32", 4, 2),),
-    width=4,
-)
+TASK = attacks.harmless_task()
 ROWS = np.arange(20, dtype=np.float32).reshape(5, 4)
 
 

@@ -13,7 +13,6 @@ import pytest
 from heldout.errors import NoSandbox
 from heldout.models import isolate, sandbox
 from heldout.models.isolate import Scorer, looked_at, standing_walls, started
-from heldout.models.keeper import Field, Task
 from heldout.models.reader import Inherited, Reading, read
 
 attacks: Any = importlib.import_module("attacks")
@@ -21,16 +20,7 @@ hostile: Any = importlib.import_module("hostile_keepers")
 
 pytestmark = pytest.mark.skipif(not sandbox.available()["seccomp"], reason="no seccomp here")
 
-TASK = Task(
-    content=attacks.model([attacks.node("Relu", ["x"], ["y"])]),
-    output=None,
-    sandboxed=True,
-    memory=2**30,
-    seconds=60,
-    rows=8,
-    fields=(Field("x", "float32", 4, 2),),
-    width=4,
-)
+TASK = attacks.harmless_task()
 
 
 def check_shut_off(process: int) -> None:

@@ -103,6 +103,17 @@ def test_a_fork_waits_for_the_booking_of_another_thread(tmp_path):
     assert ledger.verify().entries == len(entries) + 1
 
 
+def booked_anyway(ledger, file, account, event):
+    """Return 1 if a child books with its parent's ledger or one of its own, and 0 if it refuses."""
+    for open_ledger in (lambda: ledger, lambda: Ledger.open(file)):
+        try:
+            open_ledger().book(account, event, request={})
+            return 1
+        except LedgerError:
+            pass
+    return 0
+
+
 def test_a_child_that_was_forked_within_a_transaction_refuses(tmp_path, event, monkeypatch):
     monkeypatch.setattr(storage, "FORK_PATIENCE", 0.1)
     ledger = Ledger.open(tmp_path / "ledger.sqlite")
@@ -110,13 +121,7 @@ def test_a_child_that_was_forked_within_a_transaction_refuses(tmp_path, event, m
 
     def work():
         signal.alarm(20)
-        for open_ledger in (lambda: ledger, lambda: Ledger.open(tmp_path / "ledger.sqlite")):
-            try:
-                open_ledger().book(account, event, request={})
-                return 1
-            except LedgerError:
-                pass
-        return 0
+        return booked_anyway(ledger, tmp_path / "ledger.sqlite", account, event)
 
     with ledger._storage.lock:
         codes = []
@@ -164,13 +169,7 @@ def test_a_child_that_was_forked_without_pythons_knowledge_refuses(tmp_path, eve
     account = ledger.account(b"rows", budget=Budget(epsilon=1))
 
     def work():
-        for open_ledger in (lambda: ledger, lambda: Ledger.open(tmp_path / "ledger.sqlite")):
-            try:
-                open_ledger().book(account, event, request={})
-                return 1
-            except LedgerError:
-                pass
-        return 0
+        return booked_anyway(ledger, tmp_path / "ledger.sqlite", account, event)
 
     assert in_a_forked_child(work, fork=ctypes.PyDLL(None).fork) == 0
     ledger.book(account, event, request={})
