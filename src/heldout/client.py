@@ -547,6 +547,11 @@ class Quoted:
             for widths in self.content["half_widths"]
         )
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """For each question: what its half-widths take for granted beside the guess; or nothing."""
+        return tuple(self.content["assumes"])
+
 
 class Evaluation:
     """Holds what was asked of a model, and what became of it."""

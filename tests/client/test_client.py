@@ -59,6 +59,9 @@ def test_a_quote_tells_the_price_and_the_half_widths_and_charges_nothing(running
     [widths] = quoted.half_widths
     assert quoted.loss == ho.Loss.pure(2)
     assert 0 < widths["Brier score"].noise < widths["Brier score"].whole < 1
+    assert quoted.assumptions[0].startswith("Assumes calibrated scores")
+    wider = rows.quote(q.Brier(epsilon="2"), positives=100, calibration_slope=0.3)
+    assert wider.half_widths[0]["Brier score"].whole > widths["Brier score"].whole
     assert rows.remaining == before
 
 

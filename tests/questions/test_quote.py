@@ -108,6 +108,48 @@ def test_a_quote_and_the_release_agree(
     agree(quoted, released, question.draws * len(quotes), least=least)
 
 
+@pytest.mark.parametrize("slope", [1 / 3, 3.0])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(q.Brier, "Brier score"), (q.LogLoss, "log loss"), (q.Confusion, "selection rate")],
+)
+def test_a_guessed_calibration_slope_makes_quotes_of_other_scores_right(
+    kind: Any, name: str, slope: float
+) -> None:
+    labels, scores = rows(5000, 1500)
+    odds = np.log(calibrated(scores, 0.3) / (1 - calibrated(scores, 0.3)))
+    table = {"y": labels, "p": 1 / (1 + np.exp(-odds / slope))}
+    session = ho.Session(ho.Dataset(table, label="y", score="p"), budget=ho.Budget(epsilon=10**4))
+    question = kind(epsilon=1, **({"threshold": 0.6} if kind is q.Confusion else {}))
+    guess = {"positives": 1500, "auc": AUC}
+    released = q.HalfWidths.of(session.ask(question).measures[name], 0.95).whole
+
+    def ratio(**more: float) -> float:
+        [widths] = session.quote(question, **guess, **more).half_widths
+        return released / widths[name].whole
+
+    assert ratio(calibration_slope=slope) == pytest.approx(1, abs=0.1)
+    assert abs(np.log(ratio())) > np.log(1.1)
+
+
+def test_a_quote_says_in_words_that_it_takes_scores_for_calibrated() -> None:
+    labels, scores = rows(1000, 300)
+    table = {"y": labels, "p": scores}
+    session = ho.Session(ho.Dataset(table, label="y", score="p"), budget=ho.Budget(epsilon=1))
+    asked = [kind(epsilon="1/8") for kind in (q.Auc, q.Brier, q.LogLoss, q.Curves, q.Report)]
+    quote = session.quote(*asked, q.Confusion(threshold=0.3, epsilon="1/8"))
+    said = ["Assumes calibrated scores" in text for text in quote.assumptions]
+    assert said == [False, True, True, True, True, True]
+    assert quote.as_dict()["assumes"] == list(quote.assumptions)
+    assert str(quote).count("Guess calibration_slope: below 1 if scores are too extreme") == 4
+    one = session.quote(q.Brier(epsilon="1/8"), calibration_slope=0.5)
+    assert str(one).endswith("Assumes scores with a calibration slope of 0.5.")
+    assert session.quote(q.Brier(epsilon="1/8"), mean_error=0.1).assumptions == ("",)
+    wide = ho.Dataset({"y": labels, "p": 9 * scores}, label="y", score="p", score_range=(0, 9))
+    other = ho.Session(wide, budget=ho.Budget(epsilon=1))
+    assert other.quote(q.Curves(epsilon=1)).assumptions == ("",)
+
+
 @pytest.mark.chance(louder(0, 3, 40))
 @pytest.mark.parametrize("kind", [q.RegressionMetrics, q.ResidualPlot])
 def test_a_quote_of_residuals_and_the_release_agree(kind: Any) -> None:

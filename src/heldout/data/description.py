@@ -312,6 +312,11 @@ class ScoredRows(Description):
         low, high = self.score_range
         return low + (high - low) / 2 if self.score_map is None else self.score_map.centre
 
+    @property
+    def are_probabilities(self) -> bool:
+        """Return whether scores lie between 0 and 1, as probabilities do."""
+        return self.score_range == (0.0, 1.0) and self.score_map is None
+
     def threshold(self, given: Any) -> float:
         """A threshold in the scores' own unit, checked: within the range, or any finite number."""
         low, high = (-FURTHEST, FURTHEST) if self.score_map else self.score_range

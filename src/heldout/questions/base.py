@@ -418,8 +418,8 @@ class Question(ABC, Generic[R_co]):
                 widths.setdefault(name, []).append(HalfWidths.of(measure, level))
         return {name: HalfWidths.median(several) for name, several in widths.items()}
 
-    def assumes(self, about: Any) -> str:
-        """Return a sentence on what a forecast takes for granted beyond the guess; or nothing."""
+    def assumes(self, about: Any, guess: "Guess") -> str:
+        """Return a sentence on what a forecast takes the rows for; or nothing."""
         return ""
 
     def hidden_by_noise(self, about: Any, guess: "Guess") -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from heldout.kernel.noise.tied import count_noise, sum_noise
 from heldout.kernel.statistic import CLIP, BoundedSum, DisjointCounts, Statistic
 from heldout.questions.base import Number, Section, Weighted, weight_parameters
 from heldout.questions.groups import Divisible
-from heldout.questions.quote import Guess, typical_sums, weigh_counts
+from heldout.questions.quote import Guess, assumed_calibration, typical_sums, weigh_counts
 from heldout.questions.worst_cases import (
     HIGH,
     LOW,
@@ -216,11 +216,15 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
         return ConfusionRelease(drawn)
 
     def typical(self, about: ScoredRows, guess: Guess) -> Ints:
-        of_probabilities = about.score_range == (0.0, 1.0) and about.score_map is None
-        threshold = self.threshold if of_probabilities else None
+        threshold = self.threshold if about.are_probabilities else None
         hits, false_alarms, missed, left_alone = guess.confusion(threshold)
         counts = np.array([left_alone, false_alarms, missed, hits])
         return weigh_counts(counts, self.weighted, guess)
+
+    def assumes(self, about: ScoredRows, guess: Guess) -> str:
+        if guess.cells is not None:
+            return ""
+        return assumed_calibration(about, guess, "more or fewer rows lie above the threshold")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,6 +295,11 @@ class _MeanError(Divisible[MeanRelease, ByGroup[MeanRelease]]):
         statistic = self.request(about).statistic
         assert isinstance(statistic, BoundedSum)
         return typical_sums(statistic, guess)
+
+    def assumes(self, about: Any, guess: Guess) -> str:
+        if guess.mean_error is not None:
+            return ""
+        return assumed_calibration(about, guess, "the interval can be more than twice as wide")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -177,8 +177,8 @@ class By(Question[Groups_co]):
     def typical(self, about: Any, guess: Guess) -> object:
         return self.question.typical_by_group(about, self._columns, guess)
 
-    def assumes(self, about: Any) -> str:
-        return self.question.assumes(about)
+    def assumes(self, about: Any, guess: Guess) -> str:
+        return self.question.assumes(about, guess)
 
     def hidden_by_noise(self, about: Any, guess: Guess) -> tuple[str, ...]:
         """Return nothing: groups that noise hides are named, beside those that can be read."""

@@ -76,7 +76,7 @@ class Guess:
     `rows` is needed where their number is not public. Left out, a quarter of the rows is positive,
     and the model ranks a positive row above a negative one with probability `auc`. Its scores are
     taken for calibrated probabilities of two normal classes: that says how many rows lie above a
-    threshold, and how large errors are.
+    threshold, and how large errors are. `calibration_slope` says otherwise.
     """
 
     rows: Annotated[int | None, Whole()] = None
@@ -87,6 +87,9 @@ class Guess:
     """The mean error, as a share of the largest; None: that of calibrated scores."""
     error_spread: Annotated[float | None, Number(0, 1)] = None
     """The errors' standard deviation, as a share of the largest that their mean allows."""
+    calibration_slope: Annotated[float, Number(0.01, 100)] = 1.0
+    """What the scores' log odds must be multiplied with to be right: below 1 if the scores are too
+    extreme, above 1 if they are too cautious."""
     mean_weight: Annotated[float, Number(0, 1)] = 0.5
     """Where rows have weights: the mean weight, as a share of the largest."""
     cells: tuple[float, ...] | None = None
@@ -144,8 +147,8 @@ class Guess:
         normal, apart = NormalDist(), self.separation
         cut = apart / 2
         if threshold is not None and 0 < threshold < 1 and apart > LEAST_APART and negatives > 0:
-            odds = math.log(negatives / max(positives, 1)) + math.log(threshold / (1 - threshold))
-            cut += odds / apart
+            right = self.calibration_slope * math.log(threshold / (1 - threshold))
+            cut += (math.log(negatives / max(positives, 1)) + right) / apart
         hits, alarms = 1 - normal.cdf(cut - apart), 1 - normal.cdf(cut)
         return (
             hits * positives,
@@ -157,8 +160,8 @@ class Guess:
     def error(self, kind: str, most: float = 1.0) -> tuple[float, float]:
         """The mean and the standard deviation of errors, as shares of the largest.
 
-        Those of calibrated scores, where nobody guessed: "squared", "absolute" or "log" errors, the
-        last with logarithms of at most `most`.
+        Where nobody guessed, those of scores with the guessed calibration: "squared", "absolute" or
+        "log" errors, the last with logarithms of at most `most`.
         """
         mean, spread = self.mean_error, self.error_spread
         if mean is None and kind in CALIBRATED and self.rows:
@@ -179,6 +182,7 @@ class Guess:
         for label, weight in ((1, share), (0, 1 - share)):
             score = place + apart * label
             odds = apart * score - apart**2 / 2 + math.log(max(share, 1e-9) / max(1 - share, 1e-9))
+            odds /= self.calibration_slope
             away = 1 / (1 + np.exp(np.clip(odds if label else -odds, -700, 700)))
             made = CALIBRATED[kind](away, most)
             values.append(np.clip(made, 0, 1))
@@ -193,23 +197,35 @@ class Guess:
         share = positives / max(positives + negatives, 1)
         return float(share + (1 - share) * max(2 * self.auc - 1, 0.0) ** 1.5)
 
-    def scores(self, cells: int, *, calibrated: bool = False) -> Floats:
+    def scores(self, cells: int, *, probabilities: bool = False) -> Floats:
         """Shares of each class (negative, positive) by score cell, lowest first.
 
-        Cells are even in the score that is normal in either class, or in the probability that such
-        a score stands for.
+        Cells are even in the score that is normal in either class, or in the probability that the
+        model gives to such a score.
         """
         from heldout.intervals.noise import normal_share
 
         edges, apart = np.linspace(-4, 4 + self.separation, cells + 1), self.separation
         positives, negatives = self.counts
-        if calibrated and apart > LEAST_APART and min(positives, negatives) > 0:
+        if probabilities and apart > LEAST_APART and min(positives, negatives) > 0:
             # A score x has the odds of the classes times exp(apart x - apart^2 / 2).
             chance = np.linspace(0.0, 1.0, cells + 1)[1:-1]
-            odds = np.log(chance / (1 - chance)) - math.log(positives / negatives)
-            edges[1:-1] = odds / apart + apart / 2
+            odds = self.calibration_slope * np.log(chance / (1 - chance))
+            edges[1:-1] = (odds - math.log(positives / negatives)) / apart + apart / 2
         edges[0], edges[-1] = -np.inf, np.inf
         return np.diff(normal_share(np.stack([edges, edges - self.separation])), axis=1)
+
+
+def assumed_calibration(about: Any, guess: Guess, otherwise: str) -> str:
+    """Return what a forecast takes the scores for, and what happens if they are not that."""
+    if not getattr(about, "are_probabilities", False):
+        return ""
+    if guess.calibration_slope != 1:
+        return f"Assumes scores with a calibration slope of {guess.calibration_slope:g}."
+    return (
+        f"Assumes calibrated scores; for others, {otherwise}. Guess calibration_slope: below 1 if "
+        "scores are too extreme, above 1 if they are too cautious."
+    )
 
 
 def weigh_counts(counts: Floats, weighted: bool, guess: Guess) -> Ints:
@@ -280,6 +296,11 @@ class Quote:
             question.expected(self.about, guess, self.level) for question in self.questions
         )
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """For each question: what its half-widths take for granted beside the guess; or nothing."""
+        return tuple(question.assumes(self.about, self.guess) for question in self.questions)
+
     def __str__(self) -> str:
         lines = [f"{self.loss}, {self.about.protection.describe()}"]
         for question, widths in zip(self.questions, self.half_widths, strict=True):
@@ -288,7 +309,7 @@ class Quote:
                 + ("" if width.informative else f" ({NO_INFORMATION})")
                 for name, width in widths.items()
             ] or [f"  {question.kind}: half-widths depend on the rows"]
-            lines += [f"  {note}" for note in [question.assumes(self.about)] if note]
+        lines += [f"  {note}" for note in dict.fromkeys(self.assumptions) if note]
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
@@ -301,5 +322,5 @@ class Quote:
                 {name: width.as_dict() for name, width in widths.items()}
                 for widths in self.half_widths
             ],
-            "assumes": [question.assumes(self.about) for question in self.questions],
+            "assumes": list(self.assumptions),
         }

@@ -426,9 +426,18 @@ def _guess_in_words(registered: Registered, wish: Wish) -> str:
         guessed = "your guess"
     elif wish.bought is not None:
         guessed = f"by your answer of {moment(wish.bought[1])}"
+    words = f"{guess.rows:,} rows of which {guess.positives:,} are positive ({guessed})"
+    if not getattr(registered.ready(), "are_probabilities", True):
+        return f"{words} and an AUC of {guess.auc:g}"
+    return f"{words}, an AUC of {guess.auc:g} and {_calibration_in_words(guess)}"
+
+
+def _calibration_in_words(guess: q.Guess) -> str:
+    if guess.calibration_slope != 1:
+        return f"a calibration slope of {guess.calibration_slope:g}"
     return (
-        f"{guess.rows:,} rows of which {guess.positives:,} are positive ({guessed}) and an AUC of "
-        f"{guess.auc:g}"
+        "calibrated scores (if they are not, intervals of the Brier score and log loss can be more "
+        "than twice as wide, those of calibration four times)"
     )
 
 

@@ -27,7 +27,7 @@ from heldout.questions.base import Choice, Numbers, OneOf, Plain, Question, Sect
 from heldout.questions.curves.bands import uniform
 from heldout.questions.curves.release import CurvesByGroup, CurvesRelease
 from heldout.questions.groups import By, Divisible
-from heldout.questions.quote import Guess
+from heldout.questions.quote import Guess, assumed_calibration
 from heldout.questions.worst_cases import (
     HIGH,
     LABELS,
@@ -264,14 +264,17 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
     def read(self, drawn: Drawn) -> CurvesRelease:
         return CurvesRelease(drawn)
 
-    def assumes(self, about: ScoredRows) -> str:
-        return CALIBRATED if _of_probabilities(about) else ""
+    def assumes(self, about: ScoredRows, guess: Guess) -> str:
+        otherwise = (
+            "the intervals of calibration error, slope and intercept can be four times as wide"
+        )
+        return assumed_calibration(about, guess, otherwise)
 
     def typical(self, about: ScoredRows, guess: Guess) -> NoisyTable:
         """The noise of made-up tables, which is no secret."""
         positives, negatives = guess.counts
         points = ScoreTable(score_range=about.score_range).points
-        shares = guess.scores(points, calibrated=_of_probabilities(about))
+        shares = guess.scores(points, probabilities=about.are_probabilities)
         counts = [
             _sampled(share, size, stream)
             for share, size, stream in zip(shares, (negatives, positives), (61, 62), strict=True)
@@ -290,16 +293,6 @@ FORECAST: Final = {"chains": 32, "warm": 16, "steps": 8}
 """Draws that are enough for a forecast of widths."""
 MOST_SAMPLED: Final = 10**6
 """Rows; of more, those of a sample lie nearly as the population's."""
-
-
-CALIBRATED: Final = (
-    "If scores are not calibrated, expect intervals of the calibration error and slope that are up "
-    "to three times as wide."
-)
-
-
-def _of_probabilities(about: ScoredRows) -> bool:
-    return about.score_range == (0.0, 1.0) and about.score_map is None
 
 
 def _sampled(share: Floats, rows: int, stream: int) -> Ints:

@@ -27,6 +27,7 @@ from heldout.questions.regression.tuned import (
     LEAST_CHANCE,
     MOST_BANDS,
     OUTER,
+    OUTLYING,
     PLAIN_OFFSET,
     SHARP,
     SURE,
@@ -347,14 +348,20 @@ def offset(table: ResidualTable) -> str:
 
 
 def unexplained(
-    table: ResidualTable, *, across: Floats, down: Floats, whole: Floats, largest: float
+    table: ResidualTable,
+    *,
+    across: Floats,
+    down: Floats,
+    whole: Floats,
+    largest: float,
+    sign: float,
 ) -> float:
     """Return how many deviations of the sum of A B are left, if any.
 
     `across` is A by predicted cell, `whole` the residual minus its mean by cell, `down` the same
     with a weight by which cells that hold mostly noise count less. The sum without weights is
     judged alone if noise leaves it sharp, else either will do, and what the weights take off pulls
-    like the rows beyond. `largest` is a correlation that no cut makes.
+    like the rows beyond. `largest` is a correlation that no cut makes, `sign` that of the lean.
     """
     density = table.density
     own = table.outside_scale if table.outside_scale is not None else table.scale
@@ -368,7 +375,8 @@ def unexplained(
         counted, spread = _with_tails(table, across, whole, deviation)
         if spread <= CUT_SHARP * (squares * float((whole**2 * density).sum())) ** 0.5:
             return counted
-        deviations.append(counted)
+        against, _ = _with_tails(table, across, whole, deviation, sign=sign)
+        deviations += [counted, against]
     for values, hidden in ((whole, cut), (down, cut + weighed)):
         seen = Sum(table, across[None, :] * values)
         size = (squares * float((values**2 * density).sum())) ** 0.5
@@ -382,7 +390,7 @@ def unexplained(
 
 
 def _with_tails(
-    table: ResidualTable, across: Floats, whole: Floats, deviation: float
+    table: ResidualTable, across: Floats, whole: Floats, deviation: float, *, sign: float = 0.0
 ) -> tuple[float, float]:
     """Return the same of the sum that counts the rows a little beyond the bounds as well, and its
     spread.
@@ -390,6 +398,10 @@ def _with_tails(
     They stand where tails are denser, at TAIL_PLACE of their cell, and may be TAIL_DOUBT of it off
     on average; rows further out pull like a deviation of A at the cell's end, and the noise of
     their count belongs to the spread.
+
+    With a sign, cells more than OUTLYING deviations out, and those beyond the bounds, count only if
+    they pull against it. No cell holds fewer rows than none, so what the others hold could only
+    strengthen the lean: without them the sum is too low if anything, and has half of their noise.
     """
     assert table.tails is not None
     assert table.scale is not None
@@ -398,8 +410,13 @@ def _with_tails(
     centre = float((edges[0] + edges[1]) / 2 - whole[0, 0])
     places = np.array([edges[0] - TAIL_PLACE * half, edges[-1] + TAIL_PLACE * half]) - centre
     noise = laplace_deviation(table.scale)
-    seen = Sum(table, across[None, :] * whole)
-    weights = places[:, None] * across[None, :]
+    inside, weights = across[None, :] * whole, places[:, None] * across[None, :]
+    if sign:
+        density = table.density
+        outlying = whole**2 * float(density.sum()) > OUTLYING**2 * float((whole**2 * density).sum())
+        inside = np.where(outlying & (sign * inside > 0), 0.0, inside)
+        weights = np.where(sign * weights > 0, 0.0, weights)
+    seen = Sum(table, inside)
     value = seen.value + float((weights * table.tails).sum())
     rows = np.maximum(table.tails.sum(axis=1), 0.0)
     typical = float(rows @ places**2) * deviation**2
@@ -411,7 +428,8 @@ def _with_tails(
     ) ** 0.5
     far = max(table.outside - float(table.tails.sum()), 0.0)
     hidden = TAIL_DOUBT * half * float(rows.sum()) + far * reach
-    return (abs(value) - deviation * hidden) / spread if spread > 0 else 0.0, spread
+    lean = sign * value if sign else abs(value)
+    return (lean - deviation * hidden) / spread if spread > 0 else 0.0, spread
 
 
 def _ends(density: Floats, whole: Floats) -> list[Floats]:

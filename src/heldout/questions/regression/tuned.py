@@ -85,6 +85,9 @@ FARTHER: Final = 5.0
 2026-11-16 on normal, Laplace, t, lognormal and Pareto residuals of which up to 10% are cut."""
 OUTER: Final = 0.03
 """The share of the rows that is the outermost, at either end. Since 2026-11-16."""
+OUTLYING: Final = 3.0
+"""Deviations from the mean beyond which rows that strengthen a lean need not be counted. Chosen
+2026-11-19 of 2, 2.5, 3 and 3.5 on normal and t residuals; measured by points."""
 CUT_FARTHER: Final = 2.0
 """A row beyond the bounds weighs as much as so many at the bound that lean like the outermost, and
 never more than one with A a deviation off. Since 2026-11-18; measured by test_diagnostics.py."""

@@ -202,7 +202,12 @@ def _score(
     score.unexplained = abs(score.deviations)
     if exists and cut > 0:
         left = unexplained(
-            table, across=weights.across, down=weights.down, whole=weights.whole, largest=cut
+            table,
+            across=weights.across,
+            down=weights.down,
+            whole=weights.whole,
+            largest=cut,
+            sign=float(np.sign(product.value)),
         )
         score.unexplained = min(score.unexplained, max(left, 0.0))
     kurtosis = product.kurtosis(noise_only=False)

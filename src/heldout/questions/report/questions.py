@@ -25,6 +25,7 @@ from heldout.questions.base import (
     Whole,
     shared,
 )
+from heldout.questions.quote import assumed_calibration
 from heldout.questions.registry import Place, places, section_name
 from heldout.questions.report.report import Report as Answer
 from heldout.questions.worst_cases import (
@@ -254,6 +255,12 @@ class Report(Question[Answer]):
             if release is not None and not release.headline.informative:
                 hidden.append(name)
         return tuple(hidden) if 2 * len(hidden) > len(names) else ()
+
+    def assumes(self, about: ScoredRows, guess: Guess) -> str:
+        if not any(each.assumes(about, guess) for each in self.purchase(about).questions.values()):
+            return ""
+        otherwise = "intervals of errors and of calibration can be two to four times as wide"
+        return assumed_calibration(about, guess, otherwise)
 
     def expected(
         self, about: ScoredRows, guess: Guess, level: float = 0.95
