@@ -277,14 +277,14 @@ def quoted(data: Path | None, runs: int, random: Any) -> Iterator[Point]:
     """Realised over quoted half-widths; those that are furthest from 1, by kind."""
     for kind in ("auc", "average-precision", "confusion", "brier", "log-loss", "compare"):
         for rows, epsilon in quotes.SIZES:
-            lines = quotes.measure(kind, rows, epsilon, max(runs // 2, 5), random)
+            lines = quotes.measure(kind, rows, epsilon, runs, random)
             shown = [line for line in lines if line[4]]
             if not shown:
                 continue
             name, _, ratio, _, _ = max(shown, key=lambda line: abs(math.log(line[2])))
             words = f"{kind}, {rows:,} rows: realised over quoted width, furthest ({name})"
             before = REPORTED.get(name, "-")
-            yield _point(8, words, before, (ratio, 0.0), max(runs // 2, 5), low=0.9, high=1.1)
+            yield _point(8, words, before, (ratio, 0.0), runs, low=0.9, high=1.1)
 
 
 def compared(data: Path | None, runs: int, random: Any) -> Iterator[Point]:

@@ -364,8 +364,7 @@ def unexplained(
     like the rows beyond. `largest` is a correlation that no cut makes, `sign` that of the lean.
     """
     density = table.density
-    own = table.outside_scale if table.outside_scale is not None else table.scale
-    beyond = max(table.outside, 0.0) + (2 * laplace_deviation(own) if own is not None else 0.0)
+    beyond = max(table.outside, 0.0) + 2 * table.outside_noise
     cut = beyond * float(np.abs(whole).max())
     weighed = float((density * np.abs(whole - down)).sum())
     squares = float((across**2 * density.sum(axis=0)).sum())

@@ -136,6 +136,12 @@ class ResidualTable:
             return np.broadcast_to(np.asarray(self.deviation, float), self.noisy.shape)
         return np.full(self.noisy.shape, laplace_deviation(self.scale))
 
+    @property
+    def outside_noise(self) -> float:
+        """Standard deviation of the noise of `outside`; 0 where nobody knows it (DAWA)."""
+        scale = self.scale if self.outside_scale is None else self.outside_scale
+        return 0.0 if scale is None else laplace_deviation(scale)
+
     def noise_variance(self, weights: Floats) -> float:
         """Of sum(weights * noisy); an upper bound where the noise of cells hangs together."""
         given = as_numbers(weights, name="weights")

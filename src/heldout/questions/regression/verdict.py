@@ -487,10 +487,14 @@ class Readings:
         return Finding(score, "not seen", _UNSEEN[name])
 
     def _cut(self, name: str, score: Score) -> str:
-        share = max(self._table.outside, 0.0) / max(self._table.rows, 1)
+        table = self._table
+        lean = f"{_CUT[name, score > 0]} ({score.value:+.2f})"
+        if table.outside <= 2 * table.outside_noise:
+            return f"{lean}, but so few rows far out that noise hides them can make up for it"
+        share = table.outside / max(table.rows, 1)
         return (
-            f"{_CUT[name, score > 0]} ({score.value:+.2f}), but the bounds cut {share:.1%} of the "
-            "rows, and a lean of this size can come from the cut"
+            f"{lean}, but the bounds cut {share:.1%} of the rows, and a lean of this size can come "
+            "from the cut"
         )
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
