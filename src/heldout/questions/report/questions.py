@@ -257,7 +257,8 @@ class Report(Question[Answer]):
         return tuple(hidden) if 2 * len(hidden) > len(names) else ()
 
     def assumes(self, about: ScoredRows, guess: Guess) -> str:
-        if not any(each.assumes(about, guess) for each in self.purchase(about).questions.values()):
+        questions = self.purchase(about).questions.values()
+        if not any(question.assumes(about, guess) for question in questions):
             return ""
         otherwise = "intervals of errors and of calibration can be two to four times as wide"
         return assumed_calibration(about, guess, otherwise)
