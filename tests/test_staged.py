@@ -31,7 +31,7 @@ class Anything(Rule):
 class Asked(Question):
     """A question of any steps, whose answer is what was drawn."""
 
-    kind: ClassVar[str] = "steps of a test"
+    kind: ClassVar[str] = "steps-of-a-test"
     title: ClassVar[str] = "steps"
     asks: ClassVar[str] = "What do the steps give?"
     tells: ClassVar[str] = "What was drawn."
