@@ -183,5 +183,8 @@ def test_a_search_is_for_one_table_in_one_process() -> None:
     for other in (X + 1, X.copy()):  # a copy too: whether cells are equal may decide nothing
         with pytest.raises(ArgumentError, match="one table"):
             list(search.split(other, Y))
-    with pytest.raises(TypeError, match="n_jobs"):
-        pickle.dumps(search)
+    with pytest.raises(ArgumentError, match="n_jobs must be 1"):
+        pickle.loads(pickle.dumps(search))(None, X, Y)
+    again = ho.Search(epsilon=1, candidates=1, public=PUBLIC)
+    with pytest.raises(ArgumentError, match="n_jobs must be 1"):
+        cross_val_score(MODEL, X, Y, cv=again, scoring=again, n_jobs=2, error_score="raise")

@@ -36,6 +36,7 @@ COLUMNS = np.tile([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.2, 0.2, 0.6]], (150, 1))
          "y_true and y_score must have the same length."),
         (LABELS, SCORES[:, None], {}, "y_score must be one-dimensional, got 2 dimensions."),
         (LABELS, SCORES, {"n_jobs": 2}, "n_jobs is not supported. A release is drawn in one"),
+        (LABELS, SCORES, {"random_state": 7}, "random_state is not supported. Noise has no seed"),
         (LABELS, SCORES, {"pos_lable": 1}, "No option 'pos_lable'. Did you mean 'pos_label'?"),
         (CLASSES, COLUMNS, {"multi_class": "ovr"},
          "y_score has 3 columns. Pass labels=, the classes in the order of the columns."),

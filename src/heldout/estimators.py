@@ -299,8 +299,18 @@ class Search:
             return float(session.auc(epsilon=self.fold_epsilon))
         return float(session.average_precision(epsilon=self.fold_epsilon))
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("A Search counts in one process: leave n_jobs at 1, or use threads.")
+    def __reduce__(self) -> tuple[type["_InAnotherProcess"], tuple[()]]:
+        return _InAnotherProcess, ()
+
+
+class _InAnotherProcess:
+    """Stands for a `Search` in another process, and refuses by name: joblib would not say why."""
+
+    def __call__(self, *scored: object) -> NoReturn:
+        raise ArgumentError(
+            "n_jobs must be 1: a Search counts in one process. Leave n_jobs out, or use threads: "
+            "joblib.parallel_backend('threading')."
+        )
 
 
 def _labels(y: object) -> Array:

@@ -31,6 +31,7 @@ ABSENT = {
     "max_fpr": "Read the part that you want off heldout.roc_curve.",
     "average": "With more than two classes, pass labels= and a column of y_score for each.",
     "multi_class": "With more than two classes, pass labels= and a column of y_score for each.",
+    "random_state": "Noise has no seed: every call draws anew, and pays anew.",
     "n_jobs": "A release is drawn in one process.",
     "normalize": "Divide np.asarray(matrix), or read .recall and .precision with their intervals.",
     "drop_intermediate": "The noise decides how many points a curve has.",

@@ -12,6 +12,7 @@ from tests.chances import louder
 import heldout as ho
 from heldout import questions as q
 from heldout.data.description import Groups, ScoredRows
+from heldout.errors import ArgumentError
 from heldout.intervals.groups import DecisionsByGroup, _p_value
 from heldout.intervals.measure import Measure
 from heldout.intervals.noise import NoiseSum
@@ -54,6 +55,18 @@ def test_groups_of_few_rows_and_of_none_can_be_read_whatever_the_noise() -> None
             found = released(cells, epsilon="2", generator=generator)
             assert all(math.isfinite(each.value) for each in found.measures.values())
             assert 0 <= found.p_value <= 1
+
+
+def test_a_measure_of_groups_may_be_spelt_as_an_attribute_and_terms_are_printed_once() -> None:
+    rows = {"y": [0, 1] * 400, "p": [0.2, 0.8] * 400, "g": ["a", "b", "c", "b"] * 200}
+    table = ho.Dataset(rows, label="y", score="p", groups={"g": ["a", "b"]})
+    found = ho.Session(table, budget=20).confusion(epsilon=20, by="g")
+    assert found.gap_in("false_positive_rate") == found.gap_in("false positive rate")
+    assert found.against_rest("f1_score").keys() == found.against_rest("F1 score").keys()
+    with pytest.raises(ArgumentError, match=r"No measure 'recal'\. Did you mean 'recall'"):
+        found.gap_in("recal")
+    assert str(found).count("replace-one neighbours") == 1
+    assert str(found).splitlines()[1].startswith("  a: accuracy ")
 
 
 @pytest.mark.slow

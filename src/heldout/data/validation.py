@@ -271,8 +271,8 @@ def check_columns(engine: Engine, names: Sequence[str]) -> None:
             headed = any(isinstance(own, str) and own in engine.columns for own in names)
             if engine.names_may_be_cells and not headed:
                 hint = (
-                    "Check its spelling, and that the first line of the file holds the columns' "
-                    "names."
+                    "Check its spelling. The first line of the file must hold the columns' names, "
+                    "with commas between them (tabs in a .tsv file)."
                 )
             else:
                 own = [known for known in engine.columns if not INDEX.fullmatch(known)]

@@ -39,10 +39,13 @@ an interval could look narrower than its own noise, or a gap that is seen reach 
 def few(names: str) -> str:
     """Return the columns of a model for a heading, which has no room for one for each class.
 
-    >>> few("risk_a"), few("p0, p1, p2, p3, p4")
-    ('risk_a', 'p0, ..., p4')
+    >>> few("risk_a"), few("p0, p1, p2, p3, p4"), few("forest 1, forest 2, forest 3")
+    ('risk_a', 'p0, ..., p4', 'forest')
     """
     listed = names.split(", ")
+    one = listed[0].removesuffix(" 1")
+    if len(listed) > 1 and listed == [f"{one} {place}" for place in range(1, len(listed) + 1)]:
+        return one  # a fitted model's columns, one for each class
     return names if len(listed) <= 3 else f"{listed[0]}, ..., {listed[-1]}"
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 import numpy as np
 
-from heldout.arguments import guess, shown, visible
+from heldout.arguments import no_such, visible
 from heldout.drawing.words import by_width
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
@@ -114,7 +114,11 @@ class ByGroup(Release, Generic[Part_co]):
         return self.gap.p_value
 
     def gap_in(self, metric: str) -> Gap:
-        """Return how far apart the groups are in a measure, at no further cost."""
+        """Return how far apart the groups are in a measure, at no further cost.
+
+        `"false_positive_rate"` is understood as `"false positive rate"`.
+        """
+        metric = self._named(metric)
         if metric not in self._gaps:
             self._gaps[metric] = self._gap(metric)
         return self._gaps[metric]
@@ -151,7 +155,7 @@ class ByGroup(Release, Generic[Part_co]):
 
         P-values are of a normal law as wide as the interval, times the number of groups.
         """
-        metric = metric or self.metric
+        metric = self._named(metric or self.metric)
         sides = self._readable(metric)
         gaps = {}
         for name, own in sides.items():
@@ -163,12 +167,16 @@ class ByGroup(Release, Generic[Part_co]):
                 gaps[name].p_value = min(1.0, len(sides) * gaps[name].surprise(0.0))
         return gaps
 
+    def _named(self, metric: str) -> str:
+        """Return a measure's name, which may be spelt as an attribute is."""
+        names = next(iter(self.groups.values())).measures
+        spelt = {_as_attribute(name): name for name in names}
+        return metric if metric in names else spelt.get(_as_attribute(str(metric)), metric)
+
     def _every(self, metric: str) -> dict[str, Measure]:
         known = next(iter(self.groups.values())).measures
         if metric not in known:
-            listed = ", ".join(map(repr, known))
-            meant = guess(metric, known)
-            raise ArgumentError(f"metric must be one of {listed}, got {shown(metric)}.{meant}")
+            raise ArgumentError(no_such("measure", metric, list(known)))
         return {name: group.measures[metric] for name, group in self.groups.items()}
 
     def _readable(self, metric: str) -> dict[str, Measure]:
@@ -260,7 +268,11 @@ class ByGroup(Release, Generic[Part_co]):
         return {name: release._noisy() for name, release in self.groups.items()}
 
     def __str__(self) -> str:
-        lines = [f"  {name}: {group.measures[self.metric]}" for name, group in self.groups.items()]
+        measures = {name: group.measures[self.metric] for name, group in self.groups.items()}
+        lines = [  # the terms are the gap's: they are said once
+            f"  {name}: {str(measure).removesuffix(f', {measure.terms}')}"
+            for name, measure in measures.items()
+        ]
         return "\n".join([str(self.gap), *lines])
 
     def figures(self, level: float = 0.95) -> list["Figure"]:
@@ -281,6 +293,15 @@ class ByGroup(Release, Generic[Part_co]):
         ]
         # What dots and bars are is said once.
         return [*drawn[:1], *(replace(figure, caption="") for figure in drawn[1:])]
+
+
+def _as_attribute(name: str) -> str:
+    """Return a measure's name as an attribute is spelt.
+
+    >>> _as_attribute("Cohen's kappa"), _as_attribute("F1 score")
+    ('cohens_kappa', 'f1_score')
+    """
+    return name.lower().replace("'", "").replace(" ", "_").replace("-", "_")
 
 
 class DecisionsByGroup(ByGroup[ConfusionRelease]):
