@@ -251,6 +251,9 @@ def test_the_site_builds_strictly_and_asks_nothing_of_another_host(tmp_path: Pat
     tabs = re.findall(r'href="([^"]+)" class="md-tabs__link"', menu)
     assert "proofs/index.html" in tabs, "the proofs have a section of their own"
     assert (tmp_path / "search" / "search_index.json").is_file()
+    listed = re.findall(r"\]\(([^)]+)\)", (tmp_path / "llms.txt").read_text(encoding="utf-8"))
+    assert len(listed) > 20
+    assert [name for name in listed if not (tmp_path / name).is_file()] == []
 
 
 def resolved(name: str) -> bool:

@@ -100,7 +100,7 @@ def _llms() -> str:
         prose = re.search(r"^[A-Z][^\n|<`#]+(?:\n[^\n|<`#]+)*", text, re.MULTILINE)
         if title:
             first = " ".join(prose[0].split()).split(". ")[0].rstrip(".:") if prose else ""
-            lines.append(f"- [{title[1]}]({path.stem}/): {first}")
+            lines.append(f"- [{title[1]}]({path.stem}.html): {first}")
     return "\n".join(lines) + "\n"
 
 
