@@ -20,6 +20,7 @@ Here and not in `tests/`, so that doctests and the papers' tests have the same r
 """
 
 import functools
+import gc
 import os
 import random
 import secrets
@@ -114,6 +115,16 @@ def pytest_collect_file(file_path: Path) -> Iterator[Any]:
     if b">>> " in file_path.read_bytes():
         return found
     return [each for each in found if type(each).__name__ != "DoctestModule"]
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was imported and collected, which stays to the end, out of garbage collections."""
+    gc.freeze()
+    gc.set_threshold(10_000)
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # or libraries say at the exit that it leaked
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

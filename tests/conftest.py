@@ -1,9 +1,9 @@
 import os
 import sys
-import weakref
 
 import numpy as np
 import pytest
+from duckdb import ConnectionException
 
 from heldout.data import duckdb
 
@@ -27,41 +27,40 @@ def _own_numbers(request):
 
 
 class Connections:
-    """DuckDB's connections of frames that are gone, emptied: a new one takes 10 ms.
+    """DuckDB's connections of data sets that are gone, emptied: a new one takes 10 ms.
 
-    Thousands of tests copy a few rows into one. Files get new ones, and so do forked processes,
-    where DuckDB's threads are missing.
+    Thousands of tests open a few rows. Forked processes get new ones: DuckDB's threads are missing.
     """
 
     def __init__(self):
-        self.free = []
+        self.given = []
         self.process = os.getpid()
 
     def take(self):
-        while self.free and os.getpid() == self.process:
-            connection = self.free.pop()
-            if sys.getrefcount(connection) == 2:  # here and in the call: nobody else has it
-                connection.execute("DROP TABLE IF EXISTS heldout_rows")
+        if os.getpid() != self.process:
+            return NEW_CONNECTION()
+        for connection in self.given:
+            if sys.getrefcount(connection) == 3 and _emptied(connection):  # nobody else has it
                 return connection
-        return NEW_CONNECTION()
+        self.given.append(NEW_CONNECTION())
+        return self.given[-1]
 
-    def watch(self, engine):
-        if engine.source == "heldout_rows" and engine.ordered and os.getpid() == self.process:
-            weakref.finalize(engine, self.free.append, engine._connection).atexit = False
+
+def _emptied(connection):
+    """Whether it is open still, and has no rows now."""
+    try:
+        connection.unregister("heldout_incoming")
+        connection.execute("DROP TABLE IF EXISTS heldout_rows")
+    except ConnectionException:
+        return False
+    return True
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _used_connections():
     used = Connections()
-    begin = duckdb.DuckDBEngine.__init__
-
-    def watched(engine, *arguments, **named):
-        begin(engine, *arguments, **named)
-        used.watch(engine)
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(duckdb, "new_connection", used.take)
-        patch.setattr(duckdb.DuckDBEngine, "__init__", watched)
         yield used
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from heldout.data import Dataset, PrivateTable, sql
-from heldout.data.duckdb import new_connection
 from heldout.data.measured import RegressionTable
 from heldout.data.table import People
 from heldout.data.validation import check_columns
@@ -115,14 +114,14 @@ def validate(registered: Registered, path: Path, *, vault: Vault) -> list[Privat
 
 
 def _with_no_score(registered: Registered, table: Any) -> PrivateTable:
+    import pyarrow
+
     declared = registered.declaration
     number = declared.default_score
-    connection = new_connection()
-    connection.register("copied", table)
-    constant = f"CAST({number!r} AS DOUBLE)"
-    scores = ", ".join(f"{constant} AS {sql.identifier(name)}" for name in declared.scores)
-    relation = connection.sql(f"SELECT *, {scores} FROM copied")
-    return _private(relation.to_arrow_table(), registered.name, declared)
+    same = pyarrow.repeat(pyarrow.scalar(float(number)), len(table))
+    for name in declared.scores:
+        table = table.append_column(name, same)
+    return _private(table, registered.name, declared)
 
 
 def people_of(declared: Declaration, path: Path, *, vault: Vault) -> People | None:
