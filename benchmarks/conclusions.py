@@ -25,7 +25,7 @@ import numpy as np
 
 import heldout as ho
 from heldout.intervals.noise import halved
-from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
+from heldout.kernel.noise.additive import DiscreteGaussian
 from heldout.kernel.statistic import STEPS
 from heldout.questions.linear.claims import meaning_of, parse_claim
 from heldout.questions.linear.conclusion import PartsPlan, below, slope_and_variance

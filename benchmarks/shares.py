@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.figure import judge
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.discrete_laplace import NoiseShare
+from heldout.kernel.noise.additive import NoiseShare
 from heldout.kernel.statistic import Sealed
 
 SITES = (2, 5, 20)

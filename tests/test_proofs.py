@@ -91,7 +91,7 @@ def test_a_changed_source_makes_a_proof_stale(tmp_path: Path) -> None:
 
 
 def test_methods_and_properties_can_be_proved() -> None:
-    file = "src/heldout/kernel/noise/discrete_laplace.py"
+    file = "src/heldout/kernel/noise/additive.py"
     names = ("DiscreteLaplace", "DiscreteLaplace.for_epsilon", "DiscreteLaplace.float_scale")
     found = {hashes.digest(hashes.find(file, name)) for name in names}
     assert len(found) == len(names)

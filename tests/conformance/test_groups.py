@@ -17,7 +17,7 @@ from heldout import questions as q
 from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection, price
 from heldout.kernel.door import Request
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.disjoint import EachGroup
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.noise.tied import TiedLaplace

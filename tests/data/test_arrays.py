@@ -20,7 +20,7 @@ from heldout.data.duckdb import (
     open_local,
 )
 from heldout.errors import HeldoutError
-from heldout.kernel.noise.discrete_laplace import unseal
+from heldout.kernel.noise.additive import unseal
 from heldout.kernel.ranking.statistic import RankedRows, RankedTable, ScoreTable
 from heldout.kernel.statistic import BoundedSum, Statistic, compute
 from heldout.questions.counts import ThresholdCounts

@@ -22,7 +22,7 @@ from heldout.intervals.areas import (
     two_sided_p_value,
 )
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.discrete_laplace import Look
+from heldout.kernel.noise.additive import Look
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.ranking.ladder import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism

@@ -216,8 +216,7 @@ def users_of(name: str) -> set[str]:
 MECHANISM = {"sample", "describe"}
 OPENERS = {
     "heldout.audit.tape": "watches noise on made-up rows",
-    "heldout.kernel.noise.not_private": "published methods that are not private, by name",
-    "heldout.kernel.noise.mechanism": "defines the key",
+    "heldout.kernel.noise.mechanism": "defines the key; shows what is not private, by name",
     "heldout.kernel.statistic": "defines the envelope",
 }
 

@@ -7,7 +7,7 @@ import pytest
 
 import heldout as ho
 from heldout import questions as q
-from heldout.pooling import shares
+from heldout.pooling import pool
 
 
 class InTheClear:
@@ -32,10 +32,10 @@ def session(rows: int = 400, epsilon: str = "1") -> ho.Session:
 def test_each_site_books_the_whole_price_and_the_sum_reads_as_one_matrix() -> None:
     secure, sites = InTheClear(), [session() for _ in range(5)]
     for site in sites:
-        receipt = shares.hand_in(site, ASKED, honest=4, into=secure)
+        receipt = pool.hand_in(site, ASKED, honest=4, into=secure)
         assert site.remaining == ho.Loss.pure("1/2")
         assert "noisy" not in str(receipt)
-    found = shares.open_sum(
+    found = pool.open_sum(
         secure.total.tolist(), ASKED, sensitivity=2, honest=4, handed_in=secure.sites
     )
     low, high = found.accuracy.interval(1 - 1e-7)
@@ -45,16 +45,16 @@ def test_each_site_books_the_whole_price_and_the_sum_reads_as_one_matrix() -> No
 
 def test_too_few_sites_and_other_questions_are_refused() -> None:
     with pytest.raises(ho.errors.ArgumentError, match="at least 4"):
-        shares.open_sum([1, 2, 3, 4], ASKED, sensitivity=2, honest=4, handed_in=3)
+        pool.open_sum([1, 2, 3, 4], ASKED, sensitivity=2, honest=4, handed_in=3)
     site, secure = session(), InTheClear()
     for question, honest in ((q.Auc(epsilon=1), 2), (ASKED, 0), (ASKED, True)):
         with pytest.raises(ho.errors.ArgumentError):
-            shares.hand_in(site, question, honest=honest, into=secure)
+            pool.hand_in(site, question, honest=honest, into=secure)
     assert site.spent == ho.Loss.pure(0)
     rows = ho.Dataset({"y": ["a", "b", "c"] * 4, "c": ["a"] * 12}, label="y", prediction="c",
                       classes=["a", "b", "c"])  # fmt: skip
     with pytest.raises(ho.errors.ArgumentError, match="cannot be asked of these rows"):
-        shares.hand_in(ho.Session(rows, budget=ho.Budget(1)), ASKED, honest=2, into=secure)
+        pool.hand_in(ho.Session(rows, budget=ho.Budget(1)), ASKED, honest=2, into=secure)
     assert secure.sites == 0
 
 
@@ -65,5 +65,5 @@ def test_an_aggregation_that_fails_has_cost_its_price() -> None:
 
     site = session()
     with pytest.raises(ho.errors.AnswerLost):
-        shares.hand_in(site, ASKED, honest=2, into=Broken())
+        pool.hand_in(site, ASKED, honest=2, into=Broken())
     assert site.remaining == ho.Loss.pure("1/2")

@@ -15,7 +15,7 @@ from heldout.data.description import ValueRange
 from heldout.drawing.words import spread
 from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection, price
-from heldout.kernel.noise.discrete_laplace import laplace
+from heldout.kernel.noise.additive import laplace
 from heldout.questions.answers import Answered
 from heldout.questions.report.report import answers_page
 from heldout.questions.twin import Cells, LinkScores, Tables, drawn_to, nearest_table

@@ -23,7 +23,7 @@ from tests.toy import KIND, toy_question
 from heldout import questions as q
 from heldout.errors import ArgumentError
 from heldout.server import accounts, datasets, evaluations
-from heldout.server.copies import file_field
+from heldout.server.artifacts import file_field
 from heldout.server.declaration import SERVED, Declaration
 from heldout.server.evaluations import RIVAL
 

@@ -9,7 +9,7 @@ import pytest
 from tests.server.conftest import Site
 
 from heldout.audit.events import epsilon_bound
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.additive import DiscreteLaplace
 
 EACH = 20
 """Questions of one booking."""

@@ -36,7 +36,7 @@ def laplace(first: Any, second: Any, scale: Fraction) -> Fraction:
 def gaussian(mechanism: Any, first: Any, second: Any) -> Fraction:
     """The zCDP loss, exactly: the sum of squared differences over 2 sigma^2.
 
-    >>> from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
+    >>> from heldout.kernel.noise.additive import DiscreteGaussian
     >>> gaussian(DiscreteGaussian(Fraction(2), Fraction(1), 2), [0, 1], [1, 1])
     Fraction(1, 4)
     """

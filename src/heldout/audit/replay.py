@@ -55,7 +55,7 @@ from heldout.kernel import Budget, Ledger
 from heldout.kernel.loss import Loss
 from heldout.kernel.neighbours import Neighbours
 from heldout.kernel.noise import source
-from heldout.pooling.shares import hand_in
+from heldout.pooling.pool import hand_in
 from heldout.questions import Question
 from heldout.questions.answers import plain
 from heldout.questions.session import PrivateSession

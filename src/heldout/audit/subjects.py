@@ -36,8 +36,7 @@ from heldout.kernel.door import Drawn, Request
 from heldout.kernel.loss import Loss
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
-from heldout.kernel.noise.discrete_laplace import NoiseShare
+from heldout.kernel.noise.additive import DiscreteGaussian, NoiseShare
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.noise.selection import AboveBar, SparseVector, secret_of
 from heldout.kernel.ranking.mechanism import METHODS, choose, sensitivity_for

@@ -22,8 +22,7 @@ import numpy.typing as npt
 
 from heldout.kernel.curves.thresholds import SmoothMedian
 from heldout.kernel.noise import selection, source
-from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
+from heldout.kernel.noise.additive import DiscreteGaussian, DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.disjoint import SummedParts
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.noise.objective import ObjectivePerturbation

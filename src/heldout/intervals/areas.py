@@ -19,7 +19,7 @@ from heldout.intervals.tuned import (
     MISPLACED,
     MISSING_CLASS,
 )
-from heldout.kernel.noise.discrete_laplace import Look
+from heldout.kernel.noise.additive import Look
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism, RankSumDraw
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments
 

@@ -27,7 +27,7 @@ from heldout.intervals.readings import (
 )
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.discrete_laplace import Look
+from heldout.kernel.noise.additive import Look
 from heldout.kernel.noise.tied import TiedLaplace
 from heldout.kernel.statistic import STEPS
 

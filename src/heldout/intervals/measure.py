@@ -295,7 +295,7 @@ def schema() -> dict[str, Any]:
 # One answer, as people and machines read it.
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
-    from heldout.kernel.noise.discrete_laplace import Look
+    from heldout.kernel.noise.additive import Look
 
 
 class Answer(Exported, ABC):

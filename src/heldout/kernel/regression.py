@@ -17,7 +17,7 @@ from heldout.kernel.door import Answers, Booked, Step
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import selection
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.noise.selection import SparseVector
 from heldout.kernel.noise.source import Randomness

@@ -31,7 +31,7 @@ from heldout.intervals.readings import (
 )
 from heldout.kernel.door import Drawn, Request, Together
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.discrete_laplace import laplace
+from heldout.kernel.noise.additive import laplace
 from heldout.kernel.statistic import DisjointCounts
 from heldout.questions.base import Question, Rival, Section, Weighted, weight_parameters
 from heldout.questions.groups import Divisible

@@ -15,7 +15,7 @@ from heldout.intervals.ratio import list_sums, mean, share_of
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.discrete_laplace import laplace
+from heldout.kernel.noise.additive import laplace
 from heldout.kernel.statistic import STEPS, Statistic, as_scores
 from heldout.questions.base import Question, Section, Whole
 from heldout.questions.quote import Guess

@@ -17,7 +17,7 @@ from heldout.intervals.measure import Difference, Interval, Measure
 from heldout.intervals.ratio import Ratio, noisy_sums, share_of
 from heldout.kernel.door import Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.discrete_laplace import laplace
+from heldout.kernel.noise.additive import laplace
 from heldout.kernel.statistic import BoundedSum, Statistic
 from heldout.questions.base import Number, OneOf, Question, Text
 from heldout.questions.quote import Guess, typical_sums

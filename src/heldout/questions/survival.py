@@ -34,7 +34,7 @@ from heldout.intervals.ratio import NoisyCounts, with_public_total
 from heldout.intervals.survival import SurvivalCurve, cell_sums
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.discrete_laplace import Look, laplace
+from heldout.kernel.noise.additive import Look, laplace
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.ranking.concordance import PULL_STEPS, Concordance, ConcordanceMechanism
 from heldout.kernel.ranking.ladder import NoiseLaw

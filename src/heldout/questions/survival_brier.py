@@ -20,7 +20,7 @@ from heldout.intervals.survival import SurvivalCurve
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.discrete_laplace import laplace
+from heldout.kernel.noise.additive import laplace
 from heldout.kernel.statistic import BoundedSum, Statistic
 from heldout.questions.base import Number, Question, Text, Whole
 from heldout.questions.quote import Guess

@@ -34,7 +34,7 @@ from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.loss import Loss, Rational, show
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.discrete_laplace import laplace
+from heldout.kernel.noise.additive import laplace
 from heldout.kernel.noise.disjoint import Disjoint
 from heldout.kernel.noise.selection import PermuteAndFlip
 from heldout.kernel.statistic import Statistic, tally

@@ -32,7 +32,7 @@ from heldout.intervals.ratio import (
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.discrete_laplace import laplace
+from heldout.kernel.noise.additive import laplace
 from heldout.kernel.statistic import STEPS, BoundedSum, DisjointCounts, Statistic
 from heldout.pooling.answer import PooledMean, SummedPool, summed
 from heldout.questions.base import Number, Numbers, R_co, Text, Weighted, Whole, weight_parameters

@@ -19,7 +19,6 @@ from heldout.server import (
     web_models,
     web_operations,
     web_people,
-    web_provider,
     web_register,
 )
 from heldout.server.service import Service
@@ -34,7 +33,6 @@ PARTS = (
     web_models,
     web_asking,
     web_people,
-    web_provider,
     web_boards,
     web_operations,
 )

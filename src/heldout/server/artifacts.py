@@ -2,19 +2,25 @@
 
 import hashlib
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 import sqlalchemy as sa
 from starlette.concurrency import run_in_threadpool
 
+from heldout import questions as q
+from heldout.arguments import FormField, shown
+from heldout.data.description import Description
 from heldout.errors import ArgumentError
 from heldout.kernel.ledger.records import checked_name
+from heldout.models.predictions import read_copy
 from heldout.models.isolate import START
 from heldout.server import jobs
 from heldout.server.accounts import Person
+from heldout.server.datasets import Registered
 from heldout.server.service import Conflict, Missing, Service, TooLarge, TooSlow, kilobytes
 from heldout.server.storage import Json, artifacts, new_id, now
 
@@ -270,3 +276,92 @@ def public(row: sa.Row[Any]) -> Json:
         "row_wise": described.get("row_wise"),
         "problems": described.get("problems", []),
     }
+
+
+# --- public copies of rows, to be compared with the private ones ----------------------------------
+#
+# A copy is a CSV file, read as text in a process that is shut off. A question about one leaves its
+# columns out; they are read from the file where it is priced and where it is answered, as numbers
+# or texts by what the custodian declared of the rows.
+
+
+COPY: Final = "copy"
+MOST_CELLS: Final = 1_000_000
+MOST_BYTES: Final = 2**25
+"""Of the file: the web and the workers hold all of it in memory, as texts."""
+Cells = Mapping[str, Sequence[str]]
+
+
+def file_field(kind: type[q.Question[Any]]) -> FormField | None:
+    """Return the field of a question that a file is sent for; None if it has none."""
+    return next((field for field in kind.form() if field.rule.takes_file), None)
+
+
+def needs_copy(content: Any) -> bool:
+    """Return whether questions, as data, leave columns out that are those of a copy."""
+    for question in content if isinstance(content, list) else ():
+        name = question.get("question") if isinstance(question, Mapping) else None
+        field = file_field(q.find(name)) if isinstance(name, str) and name in q.kinds() else None
+        if field is not None and field.name not in question:
+            return True
+    return False
+
+
+def with_copy(service: Service, registered: Registered, content: Any, copy: Any) -> Any:
+    """Return questions with the columns of a copy, where they leave them out.
+
+    `copy` is the artefact's row, or None; whoever asks owns it.
+    """
+    if not needs_copy(content):
+        return content
+    if copy is None or copy.kind != COPY:
+        raise ArgumentError(
+            "artifact must be the id of a copy of the rows: a CSV file that is sent with kind=copy."
+        )
+    return [_with_columns(service, registered, question, copy) for question in content]
+
+
+def _with_columns(
+    service: Service, registered: Registered, question: Mapping[str, Any], copy: Any
+) -> Mapping[str, Any]:
+    kind = q.find(question["question"])
+    field, about = file_field(kind), registered.about(kind)
+    if field is None or field.name in question or about is None:
+        return question
+    cells = cells_of(file_of(service, copy))
+    return {**question, field.name: field.rule.from_cells(cells, about, field.name)}
+
+
+def without_copy(question: q.Question[Any]) -> Json:
+    """Return a question as data, without the columns of a copy."""
+    field = file_field(type(question))
+    return {
+        name: value
+        for name, value in question.as_dict().items()
+        if field is None or name != field.name
+    }
+
+
+def not_comparable(copy: Any, about: Description) -> list[str]:
+    """Return the columns of a copy that the rows have nothing to compare with."""
+    declared = {*getattr(about, "numbers", ()), *getattr(about, "texts", ())}
+    return [name for name in (copy.found or {}).get("columns", ()) if name not in declared]
+
+
+@lru_cache(maxsize=2)
+def cells_of(file: Path) -> Cells:
+    """Return the columns of a CSV file, by name; the sandbox reads it and refuses what is none."""
+    if file.stat().st_size > MOST_BYTES:
+        raise ArgumentError(
+            f"A copy must have at most {MOST_BYTES // 2**20} MB. Send some of its rows or columns."
+        )
+    return read_copy(file, most_cells=MOST_CELLS)
+
+
+def describe_copy(file: Path) -> tuple[Json, str]:
+    """Return what is known of a copy by itself, and the same in words."""
+    cells = cells_of(file)
+    rows = len(next(iter(cells.values())))
+    known: Json = {"kind": COPY, "rows": rows, "columns": list(cells)}
+    listed = ", ".join(shown(name) for name in list(cells)[:20])
+    return known, f"A copy of {rows:,} rows, with the columns {listed}."

@@ -19,7 +19,7 @@ from heldout.data.description import Description
 from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.kernel import Loss
 from heldout.questions.base import FormField
-from heldout.server import copies, datasets, evaluations
+from heldout.server import artifacts, datasets, evaluations
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered
 from heldout.server.service import Service, moment
@@ -61,7 +61,7 @@ class Choice:
 
 def _shown(question: type[q.Question[Any]]) -> list[FormField]:
     """Return the fields that a form shows; price, group and the other model have their own."""
-    own = (question.rival_field(), copies.file_field(question))
+    own = (question.rival_field(), artifacts.file_field(question))
     return [field for field in question.form() if field.name not in _ASIDE and field not in own]
 
 
@@ -169,7 +169,8 @@ class Wish:
         alone = [
             choice.kind
             for choice in may
-            if choice.question.rival_field() is None and copies.file_field(choice.question) is None
+            if choice.question.rival_field() is None
+            and artifacts.file_field(choice.question) is None
         ]
         return cls(
             artifact=query.get("artifact", ""),
@@ -198,7 +199,7 @@ class Wish:
     @property
     def takes_copy(self) -> bool:
         """Return True if a question is about a copy of the rows."""
-        return any(copies.file_field(q.find(kind)) is not None for kind in self.ticked)
+        return any(artifacts.file_field(q.find(kind)) is not None for kind in self.ticked)
 
     @property
     def takes_model(self) -> bool:
@@ -225,7 +226,7 @@ class Wish:
             chosen[compared.name] = evaluations.RIVAL
         if self.group and question.by_group():
             chosen["by"] = self.group
-        if copies.file_field(question) is not None:
+        if artifacts.file_field(question) is not None:
             return {"question": question.kind, **chosen}
         asked = question.of_fields({"epsilon": 1, **chosen}).as_dict()
         del asked["epsilon"]

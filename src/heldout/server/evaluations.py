@@ -20,7 +20,7 @@ from heldout.kernel.ledger.records import checked_name
 from heldout.models.score import declared_seconds
 from heldout.questions.answers import from_plain, plain
 from heldout.questions.base import Rival
-from heldout.server import artifacts, copies, fitting, jobs
+from heldout.server import artifacts, fitting, jobs
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered, find, has_share, seen, usable_share, visible
 from heldout.server.parts import PARTS, Part
@@ -66,10 +66,10 @@ def priced(  # noqa: PLR0917
     copy: str | None = None,
 ) -> q.Quote:
     """Return the exact price alone; half-widths are worked out where they are read."""
-    if copies.needed(content):
+    if artifacts.needs_copy(content):
         sent = usable(service, person, copy) if copy else None
         with service.free.of(person.name):
-            content = copies.filled(service, registered, content, sent)
+            content = artifacts.with_copy(service, registered, content, sent)
     questions = parsed(content)
     return q.Quote(questions, asked_of(registered, questions), guess)
 
@@ -89,7 +89,7 @@ def quote(  # noqa: PLR0917
     registered = seen(service, person, dataset)
     guessed = guess_of(registered, guess)
     quoted = priced(service, person, registered, content, guessed, copy)
-    if copies.needed(content):
+    if artifacts.needs_copy(content):
         with service.free.of(person.name):
             _ = quoted.half_widths
         return quoted
@@ -129,12 +129,12 @@ def signed_quote(  # noqa: PLR0917
     else to know of them.
     """
     person.must_be("analyst", scope="ask")
-    notes = [] if copies.needed(content) else fit(service, person, dataset, models)
+    notes = [] if artifacts.needs_copy(content) else fit(service, person, dataset, models)
     copy = next(iter(models), None)
     offered = quote(service, person, dataset, content, guess, copy)
     quoted = {"dataset": dataset} | offered.as_dict()
-    if copies.needed(content):
-        quoted["questions"] = [copies.without_columns(one) for one in offered.questions]
+    if artifacts.needs_copy(content):
+        quoted["questions"] = [artifacts.without_copy(one) for one in offered.questions]
     agreed = {
         "person": person.name,
         "dataset": dataset,
@@ -327,8 +327,8 @@ def submit(
         return _same(old, digest)
     registered = find(service, dataset)
     account = usable_share(service, person.name, registered)
-    copy = usable(service, person, artifact) if artifact and copies.needed(content) else None
-    questions = parsed(copies.filled(service, registered, content, copy))
+    copy = usable(service, person, artifact) if artifact and artifacts.needs_copy(content) else None
+    questions = parsed(artifacts.with_copy(service, registered, content, copy))
     compared = {name for question in questions for name in question.rivals}
     if bool(compared) != (rival is not None):
         raise ArgumentError(
@@ -358,7 +358,7 @@ def submit(
         offered,
         key=key,
         models=brought,
-        stored=[copies.without_columns(one) for one in questions] if copy is not None else None,
+        stored=[artifacts.without_copy(one) for one in questions] if copy is not None else None,
         artifact=artifact or "",
         rival=rival,
         digest=digest,
@@ -440,7 +440,7 @@ def scored_before(
         ready = connection.execute(READY, place).scalar()
         if ready is not None and ready <= now():
             continue  # the scores are there, and everybody may know
-        if model.kind == copies.KIND:
+        if model.kind == artifacts.COPY:
             after = artifacts.quarantine(connection, model.id, owner=model.owner)
         else:
             after = scored_first(service, connection, model, registered, after)

@@ -1,7 +1,8 @@
 """Asking, paying, waiting, answers and comparing: the API and the analyst's pages."""
 
 import secrets
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -11,8 +12,17 @@ from fastapi.responses import HTMLResponse, Response
 from pydantic import Field, WithJsonSchema
 
 from heldout import questions as q
+from heldout.drawing import chart
+from heldout.drawing.chart import MUTED, PALETTE, Chart, Figure, Layer, Numbers, records
+from heldout.drawing.pictures import interval_plot
+from heldout.drawing.words import spread
 from heldout.errors import ArgumentError
-from heldout.server import artifacts, asking, comparing, copies, datasets, evaluations, fitting
+from heldout.intervals.confusion import ConfusionRelease
+from heldout.intervals.groups import ByGroup
+from heldout.intervals.measure import Measure, measures_of
+from heldout.questions.curves.release import CurvesRelease
+from heldout.questions.report.report import Report
+from heldout.server import artifacts, asking, datasets, evaluations, fitting
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered
 from heldout.server.evaluations import MOST_QUESTIONS
@@ -198,8 +208,8 @@ def _asking(
     offer: asking.Offer | None,
 ) -> Json:
     usable = [model for model in artifacts.mine(service, person) if model["state"] != "refused"]
-    mine = [model for model in usable if model["kind"] != copies.KIND]
-    sent = [model for model in usable if model["kind"] == copies.KIND]
+    mine = [model for model in usable if model["kind"] != artifacts.COPY]
+    sent = [model for model in usable if model["kind"] == artifacts.COPY]
     if not wish.artifact and len(mine) == 1:
         wish = replace(wish, artifact=mine[0]["id"])
     account = datasets.share_of(service, person, registered.name)
@@ -217,7 +227,7 @@ def _asking(
         "widths": [f"{width:g}" for width in asking.widths_of(registered)],
         "mine": mine,
         "copies": sent,
-        "file_field": copies.file_field,
+        "file_field": artifacts.file_field,
         "missing": _missing(wish, mine, sent) or next(filter(None, misfits), ""),
         "notes": _notes(service, person, registered, wish, models),
         "counts_first": asking.counts_first(registered, wish),
@@ -232,7 +242,7 @@ def _notes(
     notes = [note for model in models for note in fitting.notes(registered, model)]
     about = registered.about(q.find(wish.ticked[0])) if wish.takes_copy else None
     if about is not None and wish.copy:
-        others = copies.left_out(artifacts.find(service, person, wish.copy), about)
+        others = artifacts.not_comparable(artifacts.find(service, person, wish.copy), about)
         notes += [f"Not compared: {', '.join(others)}."] if others else []
     return notes + asking.redundant(wish)
 
@@ -320,12 +330,12 @@ def evaluation(  # noqa: PLR0917  the framework passes them by name
         if (shown["queue_place"], shown["expected"]) == (place, due):
             return Response(status_code=204)
         return page(request, "state_evaluation.html", found=shown)
-    blocks: tuple[comparing.Block, ...] = ()
+    blocks: tuple[Block, ...] = ()
     if shown["state"] == "answered":
         with service.free.of(person.name):
-            blocks = comparing.blocks(row)
+            blocks = blocks_of(row)
     names = artifacts.names(service, [row.artifact, row.rival or ""])
-    of_copy = copies.needed(row.questions)
+    of_copy = artifacts.needs_copy(row.questions)
     content: Json = {"found": shown, "blocks": blocks, "names": names, "of_copy": of_copy}
     return page(request, "evaluation_page.html", **content)
 
@@ -363,7 +373,7 @@ def compare(
     answered = [row for row in rows if row.state == "answered" and evaluations.is_visible(row)]
     names = artifacts.names(service, [row.artifact for row in answered])
     with service.free.of(person.name):
-        side_by_side = comparing.side_by_side(
+        together = side_by_side(
             [(names.get(row.artifact, row.artifact), row) for row in answered], measure
         )
     return page(
@@ -371,6 +381,144 @@ def compare(
         "compare.html",
         known=known,
         chosen=chosen,
-        found=side_by_side,
+        found=together,
         sharper=[kind for kind in q.registered() if kind.rival_field() is not None],
     )
+
+
+# --- answers as a page shows them, alone and side by side -----------------------------------------
+
+LEVEL = 0.95
+MOST = len(PALETTE)
+"""Curves that one picture shows: as many as there are colours to tell them apart."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One answer: its first number, its pictures, all its numbers."""
+
+    heading: str
+    title: str
+    value: str
+    interval: str
+    noise: str
+    figures: tuple[Figure, ...]
+    rows: tuple[tuple[str, ...], ...]
+    finding: str | None = None
+    """One sentence that says what it shows."""
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Own models on one picture."""
+
+    measures: tuple[str, ...]
+    chosen: str
+    figures: tuple[Figure, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def blocks_of(row: Any) -> tuple[Block, ...]:
+    """Return the answers of an evaluation, in the order of the questions."""
+    drawn = list(map(_block, row.questions, evaluations.releases(row)))
+    captions: set[str] = set()
+    for place, block in enumerate(drawn):
+        # What dots and bars are is said once on a page.
+        figures = tuple(
+            replace(figure, caption="") if figure.caption in captions else figure
+            for figure in block.figures
+        )
+        captions |= {figure.caption for figure in figures}
+        drawn[place] = replace(block, figures=figures)
+    return tuple(drawn)
+
+
+def _block(question: Mapping[str, Any], release: Any) -> Block:
+    measures = measures_of(release)
+    headline: Measure = (
+        release.largest_gap(LEVEL) if isinstance(release, ByGroup) else release.headline
+    )
+    if isinstance(release, Report):
+        inner = [figure for section in release for figure in section.figures(LEVEL)]
+        readable = {name: one for name, one in release.plotted().items() if one.informative}
+        figures = ([interval_plot(readable, level=LEVEL)] if readable else []) + inner
+    else:
+        figures = list(release.figures(LEVEL)) or _intervals(measures)
+    value, interval, noise = spread(headline, LEVEL)
+    rows = tuple((_capital(name), *spread(one, LEVEL)) for name, one in measures.items())
+    heading = q.find(question["question"]).asks
+    if isinstance(release, ConfusionRelease):
+        heading = f"{heading} Calling rows positive from a score of {release.threshold:g}"
+    title = _capital(headline.name)
+    finding = release.finding(LEVEL)
+    return Block(heading, title, value, interval, noise, tuple(figures), rows, finding)
+
+
+def _intervals(measures: Mapping[str, Measure]) -> list[Figure]:
+    shares = {name: one for name, one in measures.items() if _is_share(one)}
+    return [interval_plot(shares, level=LEVEL)] if shares else []
+
+
+def _is_share(measure: Measure) -> bool:
+    return all(0 <= end <= 1 for end in measure.interval(LEVEL)) and not measure.whole
+
+
+def side_by_side(answers: Sequence[tuple[str, Any]], chosen: str | None) -> SideBySide:
+    """Return the same measure of several evaluations, each with the name of its model."""
+    shared_by: dict[str, dict[str, Measure]] = {}
+    curves: dict[str, CurvesRelease] = {}
+    for model, row in answers:
+        for release in evaluations.releases(row):
+            for name, measure in measures_of(release).items():
+                if _is_share(measure):
+                    of = shared_by.setdefault(name, {})
+                    of[_another(model, of)] = measure
+            for part in release if isinstance(release, Report) else (release,):
+                if isinstance(part, CurvesRelease):
+                    curves[_another(model, curves)] = part
+    shared = sorted(shared_by, key=lambda name: -len(shared_by[name]))
+    of_all = chosen if chosen in shared_by else next(iter(shared), "")
+    shown = dict(list(shared_by.get(of_all, {}).items())[-12:])
+    figures = [interval_plot(shown, level=LEVEL)] if shown else []
+    if curves:
+        figures.append(_overlaid(dict(list(curves.items())[-MOST:])))
+    rows = tuple((name, *spread(one, LEVEL)) for name, one in shown.items())
+    return SideBySide(tuple(shared), of_all, tuple(figures), rows)
+
+
+def _another(name: str, taken: Mapping[str, Any]) -> str:
+    """Return a name that is not taken: the second answer about a model says that it is one."""
+    count, free = 1, name
+    while free in taken:
+        count += 1
+        free = f"{name} ({count})"
+    return free
+
+
+def _overlaid(curves: Mapping[str, CurvesRelease]) -> Figure:
+    """Several ROC curves on one picture."""
+    colours = dict(zip(curves, PALETTE, strict=False))
+    chance = Layer(
+        "line",
+        [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}],
+        color=MUTED,
+        style={"strokeDash": [4, 3], "strokeWidth": 1.2},
+    )
+    points = [
+        point | {"model": name}
+        for name, release in curves.items()
+        for point in records(x=release.roc.fpr, y=release.roc.tpr)
+    ]
+    picture = Chart(
+        [chance, Layer("line", points, color=chart.Field("model"))],
+        x=Numbers("False positive rate"),
+        y=Numbers("True positive rate"),
+        title="ROC curves",
+        colours=colours,
+    )
+    says = f"The ROC curves of {', '.join(curves)}; the dashed line is chance."
+    return Figure(picture.svg(says=says), says)

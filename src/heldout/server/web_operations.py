@@ -10,9 +10,9 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 import heldout
 from heldout.errors import LedgerTampered
-from heldout.server import books, datasets, logbook, workers
+from heldout.server import books, datasets, workers
+from heldout.server.books import Filter
 from heldout.server.gate import PROBLEMS, Caller, Serving, Unknown, bearer
-from heldout.server.logbook import Filter
 from heldout.server.service import Missing
 from heldout.server.site import Signed, page
 from heldout.server.storage import Json
@@ -98,7 +98,7 @@ Paged = Annotated[Filter, Depends(_page_of)]
 @api.get("/audit")
 def audit(service: Serving, person: Caller, chosen: Paged) -> list[Json]:
     """Who did what, newest first: all for auditors; custodians' own deeds and their data sets'."""
-    return logbook.log_lines(service, person, chosen)
+    return books.log_lines(service, person, chosen)
 
 
 @api.get(
@@ -114,14 +114,14 @@ def audit_table(service: Serving, person: Caller, chosen: Chosen) -> Response:
 @pages.get("/log")
 def log(service: Serving, request: Request, person: Signed, chosen: Paged) -> Response:
     """Who did what, newest first."""
-    lines = logbook.log_lines(service, person, chosen)
+    lines = books.log_lines(service, person, chosen)
     return page(
         request,
         "log.html",
         lines=lines,
         chosen=chosen,
-        actions=logbook.actions(service),
-        more=len(lines) == logbook.MOST_LINES,
+        actions=books.actions(service),
+        more=len(lines) == books.MOST_LINES,
     )
 
 
@@ -132,9 +132,9 @@ def log_table(service: Serving, person: Signed, chosen: Chosen) -> Response:
 
 
 def _table(service: Serving, person: Caller, chosen: Filter) -> Response:
-    logbook.log_lines(service, person, chosen)  # refuses before the first byte is sent
+    books.log_lines(service, person, chosen)  # refuses before the first byte is sent
     name = {"Content-Disposition": 'attachment; filename="log.csv"'}
-    lines = logbook.as_csv(service, person, chosen)
+    lines = books.as_csv(service, person, chosen)
     return StreamingResponse(lines, media_type="text/csv; charset=utf-8", headers=name)
 
 

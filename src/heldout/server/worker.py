@@ -30,7 +30,7 @@ from heldout.models import load
 from heldout.questions.answers import plain
 from heldout.questions.boards import Board, BoardEnded
 from heldout.questions.session import PrivateSession
-from heldout.server import artifacts, books, copies, drafts, fitting, jobs, retention, rows, sources
+from heldout.server import artifacts, books, drafts, fitting, jobs, retention, rows, sources
 from heldout.server.boards import Posted, find_board
 from heldout.server.datasets import (
     Registered,
@@ -314,8 +314,8 @@ class Worker:
             if len(sent.names) > 1:
                 described |= {"scores": len(sent.names), "classes": list(sent.names)}
             state, words = "ready", "Predictions by row key; each belongs to one row."
-        elif row.kind == copies.KIND:
-            described, words = copies.describe(file)
+        elif row.kind == artifacts.COPY:
+            described, words = artifacts.describe_copy(file)
             state = "ready"
         else:
             model = load(file)
@@ -392,8 +392,10 @@ class Worker:
         if row.owner != registered.owner:  # a custodian publishes out of the whole budget
             usable_share(self.service, row.owner, registered)
         books.check_receipt(self.service)
-        copy = self._row(artifact_table, row.artifact) if copies.needed(row.questions) else None
-        content = copies.filled(self.service, registered, row.questions, copy)
+        copy = (
+            self._row(artifact_table, row.artifact) if artifacts.needs_copy(row.questions) else None
+        )
+        content = artifacts.with_copy(self.service, registered, row.questions, copy)
         questions = [q.from_dict(question) for question in content]
         session = self._session(registered, row, questions)
         subject = self._subject(registered, models)

@@ -19,8 +19,7 @@ from heldout.kernel.curves.heldout import CountsWithArea
 from heldout.kernel.curves.registry import METHODS as CURVES
 from heldout.kernel.curves.registry import method
 from heldout.kernel.curves.thresholds import CrowdedCells, MedianCuts
-from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
+from heldout.kernel.noise.additive import DiscreteGaussian, DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.disjoint import Disjoint, EachGroup, SummedParts
 from heldout.kernel.noise.mechanism import DeclaredFit, Primitive
 from heldout.kernel.noise.objective import ObjectivePerturbation

@@ -9,7 +9,7 @@ from scipy import stats
 
 from heldout.errors import ArgumentError
 from heldout.kernel.noise import source
-from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
+from heldout.kernel.noise.additive import DiscreteGaussian
 from heldout.kernel.statistic import Sealed
 from heldout.testing import Seeded
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from heldout.errors import ArgumentError
-from heldout.kernel.noise.discrete_laplace import NoiseShare
+from heldout.kernel.noise.additive import NoiseShare
 from heldout.kernel.statistic import Sealed
 
 

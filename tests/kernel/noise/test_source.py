@@ -20,7 +20,7 @@ from tests.source import trees
 
 from heldout.errors import ArgumentError
 from heldout.kernel.noise import DiscreteLaplace, source
-from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
+from heldout.kernel.noise.additive import DiscreteGaussian
 from heldout.kernel.noise.exact import discrete_laplace
 from heldout.kernel.noise.selection import choose_exactly
 from heldout.kernel.statistic import Sealed

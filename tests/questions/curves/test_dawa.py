@@ -11,7 +11,7 @@ from tests.chances import improbability
 
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event, price
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.tables.dawa import Dawa, cheapest_partition, scaled_costs
 
 

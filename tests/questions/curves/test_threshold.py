@@ -8,7 +8,7 @@ from tests.chances import louder
 
 import heldout as ho
 from heldout.errors import ArgumentError
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
 from heldout.questions.curves.decisions import BetweenEdges, FromDraws, Named
 

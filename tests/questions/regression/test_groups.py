@@ -10,7 +10,7 @@ import pytest
 import heldout as ho
 from heldout import questions as q
 from heldout.errors import ArgumentError
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.regression import Axis, GridCounts, PowerSums, RowCount
 from heldout.kernel.statistic import Statistic, compute

@@ -15,7 +15,7 @@ from heldout.kernel.curves.registry import Terms
 from heldout.kernel.events import Event
 from heldout.kernel.loss import Rational
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import Sealed
 

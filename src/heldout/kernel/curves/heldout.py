@@ -22,7 +22,7 @@ from heldout.kernel.curves.thresholds import (
 from heldout.kernel.events import Event
 from heldout.kernel.loss import Rational, exact
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.noise.tables.counts import NoisyTable, TableNoise, independent_noise, noise_of
 from heldout.kernel.ranking.mechanism import RankingDraw

@@ -12,7 +12,7 @@ from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event, price
 from heldout.kernel.loss import Loss
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Mechanism, Primitive, unseal
 from heldout.kernel.noise.source import random_bytes
 from heldout.kernel.statistic import Sealed

@@ -12,7 +12,7 @@ import numpy as np
 
 from heldout.arrays import Ints
 from heldout.errors import ArgumentError
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.noise.selection import folded, unbounded_noise
 from heldout.kernel.noise.source import below

@@ -15,7 +15,7 @@ from heldout.arguments import Whole
 from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.exact import discrete_laplace, rational, working_precision
 from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.noise.source import Randomness, below, random_bytes

@@ -9,7 +9,7 @@ import numpy as np
 from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, laplace
+from heldout.kernel.noise.additive import DiscreteLaplace, laplace
 from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.statistic import BoundedSum, Sealed
 

@@ -13,7 +13,7 @@ from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.ladder import PiecewiseLaplace

@@ -20,7 +20,7 @@ from heldout.arrays import Floats
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.exact import LATTICE, discrete_laplace
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.noise.source import Randomness

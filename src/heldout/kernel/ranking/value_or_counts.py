@@ -18,7 +18,7 @@ from heldout.kernel.curves.heldout import HeldoutCurves, TableWithArea
 from heldout.kernel.curves.registry import Terms
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, Look
+from heldout.kernel.noise.additive import DiscreteLaplace, Look
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.ranking.statistic import RankingAndTable

@@ -41,7 +41,8 @@ from heldout.errors import ArgumentError, DataError, NotPrivate, UnknownLabel, W
 from heldout.kernel import Budget, Ledger, exact
 from heldout.kernel.door import release as release_request
 from heldout.kernel.neighbours import Neighbours
-from heldout.kernel.noise.not_private import baseline_noise, shown_as_it_is
+from heldout.kernel.noise.additive import baseline_noise
+from heldout.kernel.noise.mechanism import shown_as_it_is
 from heldout.kernel.statistic import compute
 from heldout.questions.features.plans import (
     BAYES_CUTS,

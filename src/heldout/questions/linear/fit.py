@@ -17,7 +17,7 @@ from heldout.intervals.noise import falls_to
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.discrete_gaussian import DiscreteGaussian
+from heldout.kernel.noise.additive import DiscreteGaussian
 from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.statistic import STEPS
 from heldout.questions.linear.design import RESOLUTION, Design

@@ -55,7 +55,7 @@ from heldout.kernel.curves.heldout import HeldoutCurves
 from heldout.kernel.door import Answers, Booked, Drawn, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.discrete_laplace import Look
+from heldout.kernel.noise.additive import Look
 from heldout.kernel.ranking.mechanism import METHODS, RankingMechanism, RankSums
 from heldout.kernel.ranking.statistic import (
     METRICS,

@@ -11,7 +11,7 @@ import numpy as np
 from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.selection import unbounded_noise
 from heldout.kernel.noise.tables.counts import BinCounts, ClassCounts, Flat, Tree, laplace_deviation
 from heldout.kernel.statistic import Sealed
