@@ -13,9 +13,7 @@ from heldout import questions as q
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "heldout"
-PRESETS = {f"cli/{name}.py" for name in ("evaluate", "residuals", "select", "twin")} | {
-    "survival.py"
-}
+PRESETS = {f"cli/{name}.py" for name in ("evaluate", "presets")} | {"survival.py"}
 OTHER_NAMES = {
     "__init__.py": "a public name of the package",
     "audit/attacks.py": "metrics that others publish without noise",

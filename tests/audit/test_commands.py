@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from heldout import errors
+from heldout.audit.auditor import LongAudit
 from heldout.audit.events import AuditResult, Finding
-from heldout.audit.long import LongAudit
 from heldout.audit.samplers import Check
 from heldout.cli import main
 from heldout.kernel.loss import Loss
@@ -82,8 +82,8 @@ def test_a_low_bound_comes_with_a_word() -> None:
 def test_a_long_audit_keeps_to_its_time_and_gives_the_slow_fewer_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import heldout.audit.long
-    from heldout.audit.long import long_audit
+    import heldout.audit.auditor
+    from heldout.audit.auditor import long_audit
     from heldout.audit.subjects import Pair, Subject, find, register
 
     # A clock that answers alone move on: a busy machine must not decide what they cost.
@@ -110,9 +110,9 @@ def test_a_long_audit_keeps_to_its_time_and_gives_the_slow_fewer_answers(
         subject("test-slow", "release", 0.0003),
         find("half-the-scale"),
     ]
-    monkeypatch.setattr(heldout.audit.long, "present", lambda: (there, {"later": "why"}))
-    monkeypatch.setattr(heldout.audit.long, "samplers", list)
-    monkeypatch.setattr(heldout.audit.long, "check_streams", lambda: Check("streams", True, ""))
+    monkeypatch.setattr(heldout.audit.auditor, "present", lambda: (there, {"later": "why"}))
+    monkeypatch.setattr(heldout.audit.auditor, "samplers", list)
+    monkeypatch.setattr(heldout.audit.auditor, "check_streams", lambda: Check("streams", True, ""))
     done = long_audit(samples=4000, minutes=0.08, lattice=2000, workers=1)
     assert clock[0] < 60 * 0.08
     quick, slow, planted = done.results
@@ -130,9 +130,9 @@ def test_a_long_audit_keeps_to_its_time_and_gives_the_slow_fewer_answers(
 def test_a_broken_promise_is_an_error(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    import heldout.audit.long
+    import heldout.audit.auditor
 
-    monkeypatch.setattr(heldout.audit.long, "long_audit", lambda **_: page(1.1, 5.0, True))
+    monkeypatch.setattr(heldout.audit.auditor, "long_audit", lambda **_: page(1.1, 5.0, True))
     assert main(["audit", "--all"]) == 2
     assert "Less private than claimed" in capfd.readouterr().err
 

@@ -21,9 +21,9 @@ from heldout.kernel.curves.thresholds import Rows, SmoothMedian
 from heldout.kernel.door import Request
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import DiscreteLaplace, source
+from heldout.kernel.noise.dawa import Dawa, scaled_costs
 from heldout.kernel.noise.disjoint import SummedParts
 from heldout.kernel.noise.selection import NoisyTopK, PermuteAndFlip, SparseVector
-from heldout.kernel.noise.tables.dawa import Dawa, scaled_costs
 from heldout.kernel.ranking.ladder import PiecewiseLaplace
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
 from heldout.kernel.statistic import compute

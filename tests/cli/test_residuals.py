@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 from tests.chances import louder
 
-from heldout.cli.residuals import parsed_bounds
+from heldout.cli.presets import parsed_bounds
 from heldout.errors import ArgumentError
 from heldout.examples import salaries
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heldout.cli.separability import separability
+from heldout.cli.presets import separability
 from heldout.errors import ArgumentError, BudgetExceeded
 
 

@@ -18,8 +18,8 @@ from heldout.kernel.curves.published import DawaLi2014, TableMethod
 from heldout.kernel.curves.registry import method
 from heldout.kernel.curves.thresholds import MediansAsPrinted
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.noise.tables.counts import BinCounts, Tree
-from heldout.kernel.noise.tables.dawa import cheapest_partition, scaled_costs
+from heldout.kernel.noise.dawa import cheapest_partition, scaled_costs
+from heldout.kernel.noise.tables import BinCounts, Tree
 from heldout.kernel.statistic import Sealed
 from heldout_papers.registry import Claim, Context, Reproduction, table
 from heldout_papers.roc_pictures import text_sets

@@ -11,7 +11,7 @@ import numpy as np
 from heldout.intervals.readings import cumulative_counts, precision_recall, roc
 from heldout.kernel.curves.registry import METHODS, method
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.tables.counts import NoisyTable, independent_noise
+from heldout.kernel.noise.tables import NoisyTable, independent_noise
 from heldout.kernel.statistic import Sealed
 from heldout_papers.distance import area_between
 from heldout_papers.scored_sets import ScoredSet

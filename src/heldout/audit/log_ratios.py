@@ -47,7 +47,7 @@ def gaussian(mechanism: Any, first: Any, second: Any) -> Fraction:
 def wishart(mechanism: Any, first: Any, second: Any) -> float:
     """The trace norm of what moved, over twice the scale: a bound that some outputs attain.
 
-    >>> from heldout.kernel.noise.wishart import WishartDifference
+    >>> from heldout.kernel.noise.fits import WishartDifference
     >>> noise = WishartDifference(scale=Fraction(2), trace=4, size=2)
     >>> wishart(noise, [1, 0, 0], [0, 0, 3])
     1.0
@@ -311,7 +311,7 @@ def objective(mechanism: Any, first: Any, second: Any, output: Any) -> float:
         determinants.append(_log_determinant(minimum, noise, float(mechanism.inner.scale)))
     sizes = [abs(a - b) for a, b in zip(*noises, strict=True)]
     moved = max(sizes) if mechanism.even else sum(sizes)
-    from heldout.kernel.noise.objective import SLACK
+    from heldout.kernel.noise.fits import SLACK
 
     curved = abs(determinants[0] - determinants[1])
     return moved / float(mechanism.inner.scale) + curved + float(SLACK * mechanism.epsilon)

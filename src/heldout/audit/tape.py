@@ -23,12 +23,11 @@ import numpy.typing as npt
 from heldout.kernel.curves.thresholds import SmoothMedian
 from heldout.kernel.noise import selection, source
 from heldout.kernel.noise.additive import DiscreteGaussian, DiscreteLaplace, NoiseShare
+from heldout.kernel.noise.dawa import Dawa, scaled_costs
 from heldout.kernel.noise.disjoint import SummedParts
+from heldout.kernel.noise.fits import ObjectivePerturbation, WishartDifference
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.noise.objective import ObjectivePerturbation
 from heldout.kernel.noise.selection import AboveBar, NoisyTopK, PermuteAndFlip, SparseVector
-from heldout.kernel.noise.tables.dawa import Dawa, scaled_costs
-from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.ranking import mechanism as ranking
 from heldout.kernel.ranking.ladder import PiecewiseLaplace, ScaledNoise
 from heldout.kernel.statistic import Sealed

@@ -85,7 +85,7 @@ def audit(
         the page that is there: it fills in what is missing and what has changed its sources.
     """
     from heldout.audit.auditor import audit as audited
-    from heldout.audit.long import long_audit
+    from heldout.audit.auditor import long_audit
     from heldout.audit.subjects import VIOLATOR, registered
 
     if list_all:

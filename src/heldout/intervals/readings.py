@@ -15,7 +15,7 @@ from heldout.arrays import Floats
 from heldout.drawing.words import grid, half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure
-from heldout.kernel.noise.tables.counts import NoisyTable
+from heldout.kernel.noise.tables import NoisyTable
 
 # --- Metrics of the confusion counts, where all else finds them: ratios, and what is no ratio ----
 
@@ -357,7 +357,7 @@ def roc(table: NoisyTable) -> tuple[Any, Any, Any]:
     """False positive rate, true positive rate and threshold, from (0, 0) to (1, 1).
 
     >>> from fractions import Fraction
-    >>> from heldout.kernel.noise.tables.counts import independent_noise
+    >>> from heldout.kernel.noise.tables import independent_noise
     >>> table = NoisyTable(edges=[0, 2, 5], negatives=[6, 2], positives=[1, 3],
     ...                    noise=independent_noise(Fraction(2), bins=2))
     >>> [each.tolist() for each in roc(table)]

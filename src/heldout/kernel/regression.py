@@ -18,11 +18,11 @@ from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import selection
 from heldout.kernel.noise.additive import DiscreteLaplace
+from heldout.kernel.noise.dawa import Dawa
 from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.noise.selection import SparseVector
 from heldout.kernel.noise.source import Randomness
-from heldout.kernel.noise.tables.counts import ClassCounts, Tree
-from heldout.kernel.noise.tables.dawa import Dawa
+from heldout.kernel.noise.tables import ClassCounts, Tree
 from heldout.kernel.statistic import Sealed, Statistic, check_resolution, tally
 
 # --- tuned constants of the search for bounds: what each is for, since when, and what measures it -

@@ -224,7 +224,7 @@ def _fits(value: Any, hint: Any) -> bool:
 def _whole(made: Any) -> bool:
     """Return whether its parts have the sizes that its mechanism gives them."""
     from heldout.kernel.curves.heldout import Placements
-    from heldout.kernel.noise.tables.counts import NoisyTable
+    from heldout.kernel.noise.tables import NoisyTable
     from heldout.kernel.ranking.mechanism import RankingDraw
     from heldout.kernel.ranking.value_or_counts import ValueOrTable
 

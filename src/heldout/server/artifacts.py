@@ -16,8 +16,8 @@ from heldout.arguments import FormField, shown
 from heldout.data.description import Description
 from heldout.errors import ArgumentError
 from heldout.kernel.ledger.records import checked_name
-from heldout.models.predictions import read_copy
 from heldout.models.isolate import START
+from heldout.models.predictions import read_copy
 from heldout.server import jobs
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered

@@ -21,8 +21,8 @@ from heldout.kernel.curves.registry import method
 from heldout.kernel.curves.thresholds import CrowdedCells, MedianCuts
 from heldout.kernel.noise.additive import DiscreteGaussian, DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.disjoint import Disjoint, EachGroup, SummedParts
+from heldout.kernel.noise.fits import ObjectivePerturbation, WishartDifference
 from heldout.kernel.noise.mechanism import DeclaredFit, Primitive
-from heldout.kernel.noise.objective import ObjectivePerturbation
 from heldout.kernel.noise.selection import (
     AboveBar,
     NoisyTopK,
@@ -31,7 +31,6 @@ from heldout.kernel.noise.selection import (
     SparseVector,
 )
 from heldout.kernel.noise.tied import TiedLaplace
-from heldout.kernel.noise.wishart import WishartDifference
 from heldout.kernel.ranking.concordance import ConcordanceMechanism
 from heldout.kernel.ranking.ladder import (
     Cauchy,

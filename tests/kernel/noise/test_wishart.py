@@ -11,7 +11,7 @@ from tests import chances
 from heldout.errors import ArgumentError
 from heldout.kernel import price
 from heldout.kernel.noise import source, wishart
-from heldout.kernel.noise.wishart import WishartDifference, wishart_difference
+from heldout.kernel.noise.fits import WishartDifference, wishart_difference
 from heldout.kernel.statistic import Sealed
 from heldout.questions.linear.fit import BilinearNoise
 from heldout.testing import Seeded

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
 from heldout.intervals.readings import cumulative_counts, isotonic, precision_recall, roc
-from heldout.kernel.noise.tables.counts import NoisyTable, independent_noise
+from heldout.kernel.noise.tables import NoisyTable, independent_noise
 
 numbers = st.lists(st.floats(-100, 100), min_size=1, max_size=20)
 

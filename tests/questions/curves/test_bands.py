@@ -10,7 +10,7 @@ from scipy.stats import binom
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.curves.registry import method
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.tables.counts import NoisyTable, independent_noise
+from heldout.kernel.noise.tables import NoisyTable, independent_noise
 from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.bands import Draws, read_curves, rectangles, uniform
 

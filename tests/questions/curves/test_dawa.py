@@ -12,7 +12,7 @@ from tests.chances import improbability
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event, price
 from heldout.kernel.noise.additive import DiscreteLaplace
-from heldout.kernel.noise.tables.dawa import Dawa, cheapest_partition, scaled_costs
+from heldout.kernel.noise.dawa import Dawa, cheapest_partition, scaled_costs
 
 
 def _partitions(bins: int) -> list[list[int]]:

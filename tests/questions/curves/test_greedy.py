@@ -10,7 +10,7 @@ from heldout.errors import ArgumentError
 from heldout.kernel.curves.published import DawaLi2014
 from heldout.kernel.events import Event, price
 from heldout.kernel.noise.additive import DiscreteLaplace
-from heldout.kernel.noise.tables.dawa import GreedyTree, prefix_gram
+from heldout.kernel.noise.dawa import GreedyTree, prefix_gram
 
 SIZES = [(1,), (3, 1), (1, 1, 1, 1), (5, 1, 1, 2, 8), (1,) * 37, tuple(range(1, 30))]
 

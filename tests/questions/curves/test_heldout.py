@@ -24,7 +24,7 @@ from heldout.kernel.curves.thresholds import (
 from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.selection import choose_exactly
-from heldout.kernel.noise.tables.counts import laplace_deviation
+from heldout.kernel.noise.tables import laplace_deviation
 from heldout.kernel.statistic import Sealed
 
 REPLACE = Protection(neighbours="replace-one")

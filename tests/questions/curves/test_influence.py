@@ -12,7 +12,7 @@ from heldout.kernel import Loss
 from heldout.kernel.curves.heldout import STEPS, AreaBySum, CountsWithArea, Placements
 from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.tables.counts import laplace_deviation
+from heldout.kernel.noise.tables import laplace_deviation
 from heldout.questions.answers import from_plain, plain
 
 PROTECTIONS = [

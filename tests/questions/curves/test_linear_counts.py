@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heldout.errors import ArgumentError
-from heldout.kernel.noise.tables.counts import (
+from heldout.kernel.noise.tables import (
     Cumulative,
     Flat,
     LinearCounts,

@@ -13,7 +13,7 @@ from heldout.kernel.curves.published import COUNTS, quantiles
 from heldout.kernel.curves.registry import METHODS, method
 from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.tables.counts import NoisyTable, independent_noise, laplace_deviation
+from heldout.kernel.noise.tables import NoisyTable, independent_noise, laplace_deviation
 from heldout.kernel.statistic import Sealed
 
 POINTS = 257

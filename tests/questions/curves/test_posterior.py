@@ -16,7 +16,7 @@ from heldout.kernel.curves.heldout import STEPS, AreaBySum, Placements, TableWit
 from heldout.kernel.curves.registry import method
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.noise.tables.counts import independent_noise
+from heldout.kernel.noise.tables import independent_noise
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.statistic import Sealed
 from heldout.questions.answers import from_plain, plain

@@ -17,7 +17,7 @@ from tests.chances import louder
 from heldout.errors import ArgumentError
 from heldout.features import Bins, FeatureMatrix, PrivateLogisticRegression, PrivatePipeline
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.noise.objective import (
+from heldout.kernel.noise.fits import (
     SLACK,
     ObjectivePerturbation,
     grouped_noise,

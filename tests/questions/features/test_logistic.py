@@ -15,7 +15,7 @@ from tests.questions.features.test_naive_bayes import separable
 from heldout.errors import ArgumentError, DataError
 from heldout.features import FeatureMatrix, PrivateLogisticRegression
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.noise.objective import SLACK, ObjectivePerturbation, even_noise
+from heldout.kernel.noise.fits import SLACK, ObjectivePerturbation, even_noise
 from heldout.kernel.statistic import Sealed
 from heldout.questions.features.plans import MARGIN, LogisticLoss, LogisticPlan, TrainingRows
 from heldout.questions.features.statistics import UNIT, row_units

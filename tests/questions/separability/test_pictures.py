@@ -8,7 +8,7 @@ import pytest
 
 import heldout as ho
 from heldout.questions.separability.deep_dive import Feature, Histogram
-from heldout.questions.separability.page import clue_figures, group_figure, histogram_figures
+from heldout.questions.separability.result import clue_figures, group_figure, histogram_figures
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from heldout.kernel.loss import Rational, exact
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Primitive, unseal
-from heldout.kernel.noise.tables.counts import NoisyTable, TableNoise, independent_noise, noise_of
+from heldout.kernel.noise.tables import NoisyTable, TableNoise, independent_noise, noise_of
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.kernel.statistic import Sealed
 

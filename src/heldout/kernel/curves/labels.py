@@ -30,7 +30,7 @@ from heldout.kernel.loss import Rational, exact
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.noise.tables.counts import laplace_deviation, noise_of
+from heldout.kernel.noise.tables import laplace_deviation, noise_of
 from heldout.kernel.noise.tied import TiedLaplace
 from heldout.kernel.statistic import Sealed
 

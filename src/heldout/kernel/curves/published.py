@@ -21,8 +21,9 @@ from heldout.kernel.curves.thresholds import (
 )
 from heldout.kernel.events import Event
 from heldout.kernel.loss import Rational, exact
+from heldout.kernel.noise.dawa import Dawa, GreedyTree
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.noise.tables.counts import (
+from heldout.kernel.noise.tables import (
     BinCounts,
     ClassCounts,
     Cumulative,
@@ -32,7 +33,6 @@ from heldout.kernel.noise.tables.counts import (
     Tree,
     Wavelet,
 )
-from heldout.kernel.noise.tables.dawa import Dawa, GreedyTree
 from heldout.kernel.statistic import Sealed
 
 __all__ = [

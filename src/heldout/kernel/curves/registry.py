@@ -11,7 +11,7 @@ from heldout.arguments import OneOf
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.noise.tables.counts import NoisyTable
+from heldout.kernel.noise.tables import NoisyTable
 from heldout.kernel.statistic import Sealed
 
 __all__ = ["METHODS", "CurveMethod", "Terms", "method"]

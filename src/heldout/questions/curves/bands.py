@@ -24,7 +24,7 @@ from heldout.intervals.areas import area_variance
 from heldout.intervals.noise import normal_quantile
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.intervals.readings import Curve, cumulative_counts, rates
-from heldout.kernel.noise.tables.counts import NoisyTable
+from heldout.kernel.noise.tables import NoisyTable
 from heldout.questions.curves.tuned import EDGE, MARGIN, TAIL
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.intervals.readings import CELLS, ConfusionReadings, Curve, Metric, range_of_costs
 from heldout.kernel.curves.heldout import NamedCounts
-from heldout.kernel.noise.tables.counts import NoisyTable, laplace_deviation
+from heldout.kernel.noise.tables import NoisyTable, laplace_deviation
 from heldout.questions.curves.bands import Rectangles, Region, interval_of
 from heldout.questions.curves.posterior import Posterior
 from heldout.questions.curves.readings import CalibrationCurve, check_probabilities

@@ -20,7 +20,7 @@ from heldout.kernel.curves.heldout import (
 from heldout.kernel.curves.registry import METHODS, CurveMethod
 from heldout.kernel.curves.registry import method as curve_method
 from heldout.kernel.door import Drawn, Request
-from heldout.kernel.noise.tables.counts import ClassCounts, NoisyTable
+from heldout.kernel.noise.tables import ClassCounts, NoisyTable
 from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.kernel.statistic import Sealed
 from heldout.questions.base import Choice, Numbers, OneOf, Plain, Question, Section

@@ -13,7 +13,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval, Measure, checked_level, framed
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.intervals.readings import Curve, grid_scores
-from heldout.kernel.noise.tables.counts import NoisyTable
+from heldout.kernel.noise.tables import NoisyTable
 from heldout.questions.curves.bands import Band, Rectangles, Region, interval_of, rectangles
 from heldout.questions.curves.posterior import Posterior
 

@@ -19,7 +19,7 @@ from heldout.intervals.measure import Interval, Measure, Release
 from heldout.intervals.readings import Curve, grid_point, grid_scores, plain_curve
 from heldout.kernel.curves.heldout import NamedCounts, TableWithArea
 from heldout.kernel.door import Drawn
-from heldout.kernel.noise.tables.counts import NoisyTable
+from heldout.kernel.noise.tables import NoisyTable
 from heldout.kernel.ranking.mechanism import RankSumDraw
 from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.questions.curves.bands import (

@@ -18,7 +18,7 @@ from heldout.kernel.door import Answers, Booked, Staged, Step
 from heldout.kernel.events import Event, price
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.objective import ObjectivePerturbation
+from heldout.kernel.noise.fits import ObjectivePerturbation
 from heldout.kernel.noise.selection import PermuteAndFlip
 from heldout.questions.features.selection import SelectionPlan
 from heldout.questions.features.statistics import (

@@ -18,7 +18,7 @@ from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.additive import DiscreteGaussian
-from heldout.kernel.noise.wishart import WishartDifference
+from heldout.kernel.noise.fits import WishartDifference
 from heldout.kernel.statistic import STEPS
 from heldout.questions.linear.design import RESOLUTION, Design
 from heldout.questions.linear.moments import Influences, Moments

@@ -20,7 +20,7 @@ from heldout.intervals.noise import normal_quantile, normal_share
 from heldout.intervals.readings import Curve, grid_scores
 from heldout.kernel.curves.heldout import worse_than_chance
 from heldout.kernel.curves.published import monotone_cubic
-from heldout.kernel.noise.tables.counts import NoisyTable
+from heldout.kernel.noise.tables import NoisyTable
 from heldout.questions.curves.bands import evenly_filling
 
 SOFTNESS: Final = 1.3  # in noise scales: nearer than that a residual counts squared, beyond plain

@@ -41,7 +41,7 @@ from heldout.questions.separability.fits import (
 from heldout.questions.separability.questions import BOTH as EVERYTHING
 from heldout.questions.separability.questions import Separability as SeparabilityQuestion
 from heldout.questions.separability.questions import as_columns
-from heldout.questions.separability.result import Numbers, Separability
+from heldout.questions.separability.result import FitNumbers, Separability
 from heldout.questions.separability.separator import SeparabilityRelease
 from heldout.questions.session import Epsilon, PrivateSession
 
@@ -139,7 +139,7 @@ def separability(
             shuffled = shuffled or (again, labels)
             step()
     assert shuffled is not None
-    numbers = Numbers(
+    numbers = FitNumbers(
         accuracy=real.accuracy,
         shuffled=tuple(accuracies),
         held_out=None if apart is None else tuple(apart.accuracies.tolist()),

@@ -13,7 +13,7 @@ from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.noise.additive import DiscreteLaplace
 from heldout.kernel.noise.selection import unbounded_noise
-from heldout.kernel.noise.tables.counts import BinCounts, ClassCounts, Flat, Tree, laplace_deviation
+from heldout.kernel.noise.tables import BinCounts, ClassCounts, Flat, Tree, laplace_deviation
 from heldout.kernel.statistic import Sealed
 
 _PARTS = 64  # a node takes a whole number of 64ths of what is left for its leaves

@@ -1,1 +1,0 @@
-"""Noise for tables of counts on public bins: trees, wavelets, private buckets."""
