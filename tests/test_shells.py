@@ -26,8 +26,7 @@ OTHER_NAMES = {
     "planning.py": "the metric that a plan is for",
     "pooling/curves.py": "a field of a release's JSON",
     "precision_recall/__init__.py": "a public function",
-    "precision_recall/estimators.py": "an estimator of an area",
-    "precision_recall/normalised.py": "a field of its JSON",
+    "precision_recall/estimators.py": "an estimator of an area, and a field of its JSON",
 }
 """Files that use such a word for something else."""
 OTHER_FAMILIES = {

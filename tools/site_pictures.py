@@ -79,7 +79,7 @@ def _space() -> Figure:
 
 @cache
 def _measures() -> Figure:
-    from heldout.drawing.pictures import interval_plot
+    from heldout.drawing.page import interval_plot
 
     return interval_plot(_report().plotted(), level=0.95)
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 import heldout_papers
-from heldout.cli import COMMANDS, demo, main
+from heldout.cli import COMMANDS, first, main
 from heldout_papers.command import reproduce
 
 
 def test_the_product_finds_this_package_by_its_entry_point() -> None:
-    assert demo.find_reproduce() is reproduce
+    assert first.find_reproduce() is reproduce
 
 
 def test_the_product_does_not_carry_it() -> None:

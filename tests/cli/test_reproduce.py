@@ -6,16 +6,16 @@ from importlib import metadata
 
 import pytest
 
-from heldout.cli import demo
+from heldout.cli import first
 
 
 @pytest.fixture
 def without_papers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
         patch.setattr(metadata, "entry_points", lambda **_: ())
-        importlib.reload(demo)
+        importlib.reload(first)
         yield
-    importlib.reload(demo)
+    importlib.reload(first)
 
 
 @pytest.mark.usefixtures("without_papers")
@@ -25,7 +25,7 @@ def without_papers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_without_the_package_one_line_says_how_to_install_it(run, words):
     outcome = run("reproduce", *words)
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == f"heldout: {demo.MISSING}\n"
+    assert outcome.err == f"heldout: {first.MISSING}\n"
     assert "pip install heldout-papers" in outcome.err
 
 
@@ -40,8 +40,8 @@ def test_the_entry_point_of_a_package_is_the_command(run, monkeypatch):
     def stand_in(name: str) -> None:
         print(f"made {name}")
 
-    point = metadata.EntryPoint("reproduce", "elsewhere:command", demo.GROUP)
+    point = metadata.EntryPoint("reproduce", "elsewhere:command", first.GROUP)
     monkeypatch.setattr(metadata.EntryPoint, "load", lambda _: stand_in)
-    monkeypatch.setattr(demo, "entry_points", lambda **_: (point,))
-    monkeypatch.setattr(demo, "reproduce", demo.find_reproduce())
+    monkeypatch.setattr(first, "entry_points", lambda **_: (point,))
+    monkeypatch.setattr(first, "reproduce", first.find_reproduce())
     assert run("reproduce", "figure").out == "made figure\n"

@@ -7,7 +7,7 @@ import pytest
 
 from heldout import errors
 from heldout import precision_recall as pr
-from heldout.cli.pr import pr as command
+from heldout.cli.plan import pr as command
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection, price
 from heldout.kernel.noise.additive import laplace
 from heldout.questions.answers import Answered
-from heldout.questions.report.report import answers_page
+from heldout.questions.report import answers_page
 from heldout.questions.twin import Cells, LinkScores, Tables, drawn_to, nearest_table
 
 COLUMNS = tuple(

@@ -12,7 +12,7 @@ import pytest
 from tests.server.conftest import LINEAR, Site, write_rows
 from tests.server.test_threats_roles import session
 
-from heldout.server import storage, workers
+from heldout.server import jobs, storage
 from heldout.server.worker import Worker, run
 
 pytest.importorskip("prometheus_client")
@@ -49,12 +49,12 @@ def test_ready_knows_how_many_workers_are_alive(site: Site) -> None:
 def test_a_worker_that_was_silent_for_a_lease_is_not_alive(site: Site) -> None:
     worker = Worker(site.service)
     worker.signs.give("score")
-    assert [line["alive"] for line in workers.listed(site.service)] == [True]
+    assert [line["alive"] for line in jobs.listed(site.service)] == [True]
     with site.service.store.write() as connection:
         silent = storage.now() - site.service.settings.lease - 1
         connection.execute(storage.workers.update().values(seen=silent))
-    assert [line["alive"] for line in workers.listed(site.service)] == [False]
-    assert workers.count_alive(site.service) == 0
+    assert [line["alive"] for line in jobs.listed(site.service)] == [False]
+    assert jobs.count_alive(site.service) == 0
     page = session(site, "adam").get("/operations").text
     assert worker.name in page
     assert "silent" in page

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cyclopts import App
 
 PLACES: dict[str, str] = {
-    "demo:demo": "See it work on bundled data, in a few seconds.",
+    "first:demo": "See it work on bundled data, in a few seconds.",
     "evaluate:evaluate": "Evaluate a model on rows you must not show.",
     "ask:app": "Ask any question of rows you must not show, or of a server.",
     "evaluate:compare": "Which of two models ranks the same rows better?",
@@ -32,12 +32,12 @@ PLACES: dict[str, str] = {
     "server:worker": "Do a server's work on private rows.",
     "server:app": "Look after a server: copies and links.",
     "server:verify": "Is this page what a server signed?",
-    "pr:pr": "Precision-recall space, on public numbers.",
+    "plan:pr": "Precision-recall space, on public numbers.",
     "audit:audit": "Try to prove the privacy claims wrong.",
     "audit:attack": "How exposed is a metric published without noise?",
     "presets:separability": "Is privatized data still the data?",
-    "doctor:doctor": "What is installed here, and does it work?",
-    "demo:reproduce": "Redo the figures of the papers.",
+    "first:doctor": "What is installed here, and does it work?",
+    "first:reproduce": "Redo the figures of the papers.",
 }
 """Where each command is in this folder, and a line about it."""
 

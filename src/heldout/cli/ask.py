@@ -148,7 +148,7 @@ def _command(question: type["Question[Any]"], options: type[Custody]) -> Callabl
 def _write(place: Path, bought: Bought, endings: Sequence[str]) -> None:
     """Write the page of an answer, its own if it has one, or a file with another ending."""
     from heldout.drawing.page import write_page
-    from heldout.questions.report.report import answers_page
+    from heldout.questions.report import answers_page
 
     [release] = bought.releases
     is_page = place.suffix.lower() not in endings

@@ -215,13 +215,13 @@ class ConfusionRelease(NoisyConfusion, Release):
         return {name: ratio for name, ratio in self.measures.items() if name in registered()}
 
     def figures(self, level: float = 0.95) -> list["Figure"]:
-        from heldout.drawing.pictures import confusion_matrix
+        from heldout.drawing.page import confusion_matrix
 
         return [confusion_matrix(self, level=level)]
 
     def plot(self, ax: Any = None, *, level: float = 0.95) -> Any:
         """The heat map, on matplotlib's axes where it is installed, else an Altair chart."""
-        from heldout.drawing.pictures import confusion_chart
+        from heldout.drawing.page import confusion_chart
 
         return confusion_chart(self, level=level).plot(ax)
 

@@ -280,7 +280,7 @@ class ByGroup(Release, Generic[Part_co]):
         return self._pictured((self.metric,), level)
 
     def _pictured(self, metrics: Sequence[str], level: float) -> list["Figure"]:
-        from heldout.drawing.pictures import interval_plot
+        from heldout.drawing.page import interval_plot
 
         shown = {metric: self._every(metric) for metric in metrics if self._readable(metric)}
         drawn = [

@@ -535,7 +535,7 @@ class Difference(Release):
 
     def figures(self, level: float = 0.95) -> list["Figure"]:
         """The difference with its intervals, and a line where the models are equal."""
-        from heldout.drawing.pictures import interval_plot
+        from heldout.drawing.page import interval_plot
 
         name = visible(f"{self.rival} minus {self.score}")
         title = f"Difference in {self.compared}"

@@ -385,7 +385,7 @@ class PooledConfusion(SummedConfusion, SummedPool):
         return noisy_counts(noisy, site.mechanism, rows=site.rows)
 
     def figures(self, level: float = 0.95) -> list[Figure]:
-        from heldout.drawing.pictures import confusion_matrix
+        from heldout.drawing.page import confusion_matrix
 
         return [*super().figures(level), confusion_matrix(self, level=level)]
 

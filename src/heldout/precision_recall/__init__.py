@@ -14,7 +14,20 @@ Reference: Boyd, 2014, chapters 3 and 4.
 """
 
 from heldout.precision_recall.curve import Curve, SummaryCurve, curve, summary_curve
-from heldout.precision_recall.estimators import ESTIMATORS, auc, auc_from_counts, estimates
+from heldout.precision_recall.estimators import (
+    ESTIMATORS,
+    Aggregate,
+    PrevalenceWarning,
+    aggregate,
+    auc,
+    auc_from_counts,
+    estimates,
+    f_score,
+    f_score_contour,
+    normalised_auc,
+    normalised_f_score,
+    precision_at_prevalence,
+)
 from heldout.precision_recall.geometry import (
     interpolate,
     interpolated_area,
@@ -24,16 +37,6 @@ from heldout.precision_recall.geometry import (
     minimum_precision,
 )
 from heldout.precision_recall.intervals import METHODS, Interval, interval
-from heldout.precision_recall.normalised import (
-    Aggregate,
-    PrevalenceWarning,
-    aggregate,
-    f_score,
-    f_score_contour,
-    normalised_auc,
-    normalised_f_score,
-    precision_at_prevalence,
-)
 
 __all__ = [
     "ESTIMATORS",

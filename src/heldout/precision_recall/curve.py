@@ -13,7 +13,13 @@ from heldout.arguments import as_numbers, shown
 from heldout.drawing.chart import INK, MUTED, SHADE, Chart, Layer, Numbers, records
 from heldout.errors import ArgumentError
 from heldout.precision_recall import estimators
-from heldout.precision_recall.estimators import RECOMMENDED, estimates, known_estimator, pieces_of
+from heldout.precision_recall.estimators import (
+    RECOMMENDED,
+    estimates,
+    known_estimator,
+    normalised_auc,
+    pieces_of,
+)
 from heldout.precision_recall.geometry import (
     Floats,
     fraction,
@@ -23,7 +29,6 @@ from heldout.precision_recall.geometry import (
 )
 from heldout.precision_recall.intervals import Interval, checked_confidence, interval
 from heldout.precision_recall.levels import Levels, labelled_scores, levels_from_scores
-from heldout.precision_recall.normalised import normalised_auc
 
 if TYPE_CHECKING:
     from altair import LayerChart

@@ -436,7 +436,7 @@ class ClassConfusionRelease(Release, AsMatrix):
         return {**super().as_dict(level), "classes": list(self.names), "matrix": self.matrix()}
 
     def figures(self, level: float = 0.95) -> list["Figure"]:
-        from heldout.drawing.pictures import class_chart, class_matrix
+        from heldout.drawing.page import class_chart, class_matrix
 
         cell = np.eye(len(self.names) ** 2)[0]
         half = self._counts.noise(cell).quantile(level) + self._counts.granularity(cell)
@@ -444,7 +444,7 @@ class ClassConfusionRelease(Release, AsMatrix):
 
     def plot(self, ax: Any = None) -> Any:
         """The heat map, on matplotlib's axes where it is installed, else an Altair chart."""
-        from heldout.drawing.pictures import class_chart
+        from heldout.drawing.page import class_chart
 
         return class_chart(self.names, self.matrix()).plot(ax)
 

@@ -28,7 +28,7 @@ from heldout.server.vault import Vault
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from heldout.server.workers import Figures
+    from heldout.server.jobs import Figures
 
 MOST_BUCKETS: Final = 50_000
 RESERVED: Final = 1.0
@@ -299,7 +299,7 @@ class Service:
     @cached_property
     def figures(self) -> "Figures":
         """Figures for a monitoring system."""
-        from heldout.server.workers import Figures
+        from heldout.server.jobs import Figures
 
         return Figures(self)
 

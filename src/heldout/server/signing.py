@@ -115,8 +115,7 @@ def answer_page(signed: Mapping[str, Json]) -> str:
     One report is its own page; other questions have a section each.
     """
     from heldout.drawing.page import rendered
-    from heldout.questions.report import Report
-    from heldout.questions.report.report import answers_page
+    from heldout.questions.report import Report, answers_page
 
     statement = signed["statement"]
     answered = answer_of(statement)

@@ -14,14 +14,14 @@ from pydantic import Field, WithJsonSchema
 from heldout import questions as q
 from heldout.drawing import chart
 from heldout.drawing.chart import MUTED, PALETTE, Chart, Figure, Layer, Numbers, records
-from heldout.drawing.pictures import interval_plot
+from heldout.drawing.page import interval_plot
 from heldout.drawing.words import spread
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.measure import Measure, measures_of
 from heldout.questions.curves.release import CurvesRelease
-from heldout.questions.report.report import Report
+from heldout.questions.report import Report
 from heldout.server import artifacts, asking, datasets, evaluations, fitting
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered

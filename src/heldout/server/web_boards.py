@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from heldout.drawing.chart import Figure
-from heldout.drawing.pictures import interval_plot
+from heldout.drawing.page import interval_plot
 from heldout.errors import ArgumentError, HeldoutError
 from heldout.intervals.measure import Measure
 from heldout.questions.boards import TITLES

@@ -10,13 +10,13 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 import heldout
 from heldout.errors import LedgerTampered
-from heldout.server import books, datasets, workers
+from heldout.server import books, datasets, jobs
 from heldout.server.books import Filter
 from heldout.server.gate import PROBLEMS, Caller, Serving, Unknown, bearer
+from heldout.server.jobs import KIND
 from heldout.server.service import Missing
 from heldout.server.site import Signed, page
 from heldout.server.storage import Json
-from heldout.server.workers import KIND
 
 api = APIRouter(prefix="/api/v1", responses=PROBLEMS)
 pages = APIRouter()
@@ -154,8 +154,8 @@ def operations(service: Serving, request: Request, person: Signed) -> Response:
     return page(
         request,
         "operations.html",
-        workers=workers.listed(service),
-        queue=workers.queue(service),
+        workers=jobs.listed(service),
+        queue=jobs.queue(service),
         free=10 * int(10 * disk.free / disk.total),  # a size to the byte would tell of rows
         ledger=ledger,
         version=heldout.__version__,
@@ -179,7 +179,7 @@ def ready(
     try:
         books.check_receipt(service)
         service.ledger.head()
-        alive = workers.count_alive(service)
+        alive = jobs.count_alive(service)
     except LedgerTampered:
         words = "The ledger was changed or put back. Nothing is charged until it is restored."
         return JSONResponse({"state": "not ready", "words": words}, 503)

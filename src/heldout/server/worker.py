@@ -49,7 +49,7 @@ from heldout.server.evaluations import (
     shown_at,
     tick_of,
 )
-from heldout.server.jobs import UNPAID, Job
+from heldout.server.jobs import UNPAID, Job, Signs
 from heldout.server.service import Conflict, Service, TooLarge, print_line
 from heldout.server.signing import Signer, canonical
 from heldout.server.storage import (
@@ -64,7 +64,6 @@ from heldout.server.storage import (
 from heldout.server.storage import artifacts as artifact_table
 from heldout.server.storage import boards as board_table
 from heldout.server.vault import private_copies
-from heldout.server.workers import Signs
 
 SHORTEST, LONGEST = 0.01, 0.4
 """Seconds between two looks at an empty table of jobs."""

@@ -27,7 +27,7 @@ from heldout.questions.base import (
 )
 from heldout.questions.quote import assumed_calibration
 from heldout.questions.registry import Place, places, section_name
-from heldout.questions.report.report import Report as Answer
+from heldout.questions.report import Report as Answer
 from heldout.questions.worst_cases import (
     HIGH,
     REMOVE,
