@@ -390,7 +390,7 @@ def _plain(value: object) -> str:
     return str(int(number)) if number == int(number) else str(number)
 
 
-def _facts(drawn: Curve, *, method: str, confidence: float) -> dict[str, Any]:
+def _facts(drawn: "Curve", *, method: str, confidence: float) -> dict[str, Any]:
     from heldout.precision_recall import minimum_average_precision
 
     if not drawn.negatives:
@@ -420,7 +420,7 @@ def _facts(drawn: Curve, *, method: str, confidence: float) -> dict[str, Any]:
     }
 
 
-def _save(drawn: Curve, facts: dict[str, Any], out: Path, *, name: str, title: str) -> str:
+def _save(drawn: "Curve", facts: dict[str, Any], out: Path, *, name: str, title: str) -> str:
 
     if out.suffix.lower() not in (".html", ".svg"):
         raise ArgumentError(
