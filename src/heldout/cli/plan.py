@@ -440,6 +440,7 @@ def _save(drawn: "Curve", facts: dict[str, Any], out: Path, *, name: str, title:
 
 
 def _print(facts: dict[str, Any]) -> None:
+    from heldout.precision_recall.estimators import REMARKS
 
     say, ends = console(), facts["interval"]
     say.print(
@@ -470,24 +471,13 @@ def _print(facts: dict[str, Any]) -> None:
 # --- the page on a public precision-recall curve, as one file -------------------------------------
 
 
-REMARKS: Mapping[str, str] = {
-    "lower-trapezoid": "recommended",
-    "average-precision": "recommended",
-    "interpolated-median": "recommended",
-    "upper-trapezoid": "too high",
-    "interpolated-max": "a little high",
-    "interpolated-convex": "too high",
-    "binormal": "right only for normal scores",
-}
-"""Findings of Boyd (2014, chapter 4) about each estimator of the area."""
-
-
 def precision_recall_page(
     content: Mapping[str, Any], *, name: str, svg: str, title: str = ""
 ) -> str:
     """The whole document; `content` is what `heldout pr --json` prints."""
     from heldout.drawing.chart import Figure
     from heldout.drawing.page import rendered
+    from heldout.precision_recall.estimators import REMARKS
 
     estimator = content["estimator"]
     caption = (

@@ -24,7 +24,7 @@ Reference: Boyd, 2014, section 4.3; Davis and Goadrich, 2006.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -218,6 +218,16 @@ ESTIMATORS: MappingProxyType[str, Callable[[Levels], Pieces] | None] = MappingPr
     }
 )
 """Name to rule; `binormal` has a model instead of a rule."""
+REMARKS: Mapping[str, str] = {
+    "lower-trapezoid": "recommended",
+    "average-precision": "recommended",
+    "interpolated-median": "recommended",
+    "upper-trapezoid": "too high",
+    "interpolated-max": "a little high",
+    "interpolated-convex": "too high",
+    "binormal": "right only for normal scores",
+}
+"""Findings of Boyd (2014, chapter 4) about each estimator of the area."""
 
 
 # The area under the precision-recall curve of two normal score distributions.
