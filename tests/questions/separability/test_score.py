@@ -200,7 +200,7 @@ def test_what_cannot_be_compared_is_refused(change, error, message):
         separability(**arguments)
 
 
-@pytest.mark.parametrize("first", ["pass", "import heldout.questions.separability.page"])
+@pytest.mark.parametrize("first", ["pass", "import heldout.questions.separability.result"])
 def test_the_package_of_that_name_does_not_hide_the_function(first: str) -> None:
     code = f"{first}\nimport heldout as ho\nprint(callable(ho.separability))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
