@@ -288,3 +288,40 @@ def test_the_card_of_a_comparison_has_its_p_value() -> None:
     session = ho.Session(ho.Dataset(rows, label="y", score="p", rivals=["q"]), budget=1)
     difference = session.compare(score="q", epsilon=1)
     assert f"p-value {difference.p_value:.3g}" in difference._repr_html_()
+
+
+def test_a_matrix_of_several_classes_prints_its_counts_and_suggests_names() -> None:
+    truth = np.repeat([0, 1, 2], 200)
+    found = ho.confusion_matrix(truth, truth, labels=[0, 1, 2], epsilon=20)
+    assert str(found).startswith("accuracy 1.000, 95% interval ")
+    head, *rows, last = str(found).splitlines()[1:]
+    assert head.split() == ["0", "1", "2"]
+    assert [row.split()[:2] for row in rows] == [["0", "(true)"], ["1", "(true)"], ["2", "(true)"]]
+    assert last.startswith("Columns are the calls. Noise per count: at most ±")
+    with pytest.raises(AttributeError, match=r"Did you mean 'accuracy'\?"):
+        found.acuracy  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "instead"),
+    [
+        ("session", "roc_auc", "Use session.auc(epsilon=...)."),
+        ("session", "f1", "Use session.confusion(epsilon=...).f1_score."),
+        (
+            "library",
+            "precision",
+            "heldout.confusion_matrix(y_true, y_pred, epsilon=...).precision:",
+        ),
+        ("library", "accuracy_score", "confusion_matrix(y_true, y_pred, epsilon=...).accuracy:"),
+    ],
+)
+def test_the_names_of_other_libraries_lead_to_ours(place: str, name: str, instead: str) -> None:
+    session = ho.Session(ho.Dataset({"y": LABELS, "p": SCORES}, label="y", score="p"), budget=1)
+    with pytest.raises(AttributeError) as refused:
+        getattr(session if place == "session" else ho, name)
+    assert instead in str(refused.value)
+
+
+def test_a_plan_names_the_value_that_cannot_be() -> None:
+    with pytest.raises(ArgumentError, match="the expected AUC must lie between 0 and 1, got 97"):
+        ho.plan(rows=1000, positives=500, auc=97, target=0.01)

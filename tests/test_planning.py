@@ -154,7 +154,7 @@ def test_alarms_decide_what_precision_costs():
         ({"positives": 6000}, "positives must"),
         ({"metric": "gini"}, "metric must be one of accuracy"),
         ({"value": None}, "Pass value="),
-        ({"value": 1.5}, "value must"),
+        ({"value": 1.5}, "the expected recall must"),
         ({"target": None}, "Pass either target="),
         ({"epsilon": 1}, "Pass either target="),
         ({"target": 0}, "target must"),

@@ -143,11 +143,11 @@ def _instead_of(name: str) -> str:
     ours |= {title: contrast.scikit_learn for title, contrast in contrasts().items()}
     for title, theirs in ours.items():
         known = theirs.partition("(")[0]
-        if name == known or (name, known) == ("f1_score", "fbeta_score"):
-            reading = title.lower().replace(" ", "_").replace("'", "")
+        reading = title.lower().replace(" ", "_").replace("'", "")
+        if name in (known, reading):
             return (
                 f". Use heldout.confusion_matrix(y_true, y_pred, epsilon=...).{reading}: one "
-                "matrix has every such metric, at no further price"
+                "matrix has every such metric, at no further price."
             )
     if name in _ELSEWHERE:
         return f". Use {_ELSEWHERE[name]}"

@@ -361,7 +361,7 @@ def _expected(name: str, value: float | None, *, rows: int, positives: int | Non
         return positives / rows
     if value is None:
         raise ArgumentError(f"Pass value=: what do you expect the {name} to be?")
-    return _between(value, "value", closed=True)
+    return _between(value, f"the expected {name}", closed=True)
 
 
 def _between(number: Any, name: str, *, closed: bool = False) -> float:

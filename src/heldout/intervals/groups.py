@@ -270,8 +270,7 @@ class ByGroup(Release, Generic[Part_co]):
     def __str__(self) -> str:
         measures = {name: group.measures[self.metric] for name, group in self.groups.items()}
         lines = [  # the terms are the gap's: they are said once
-            f"  {name}: {str(measure).removesuffix(f', {measure.terms}')}"
-            for name, measure in measures.items()
+            f"  {name}: {measure.line()}" for name, measure in measures.items()
         ]
         return "\n".join([str(self.gap), *lines])
 

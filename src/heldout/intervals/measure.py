@@ -181,6 +181,10 @@ class Measure(float):
             f"{between((low, high), show)}{spread}, {self.terms}"
         )
 
+    def line(self) -> str:
+        """Return the sentence without its terms, for a block that states them once."""
+        return self.sentence().removesuffix(f", {self.terms}")
+
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         return {
             "value": self.value,

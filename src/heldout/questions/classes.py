@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Type
 
 import numpy as np
 
-from heldout.arguments import as_whole, is_one_of, shown
+from heldout.arguments import as_whole, guess, is_one_of, shown, visible
 from heldout.arrays import Bools, Floats
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description
 from heldout.data.table import PrivateTable
+from heldout.drawing.words import grid
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import noisy_counts
 from heldout.intervals.groups import ByGroup
@@ -344,6 +345,9 @@ class OneClass(ConfusionReadings):
         return _share(f"{metric.name}, {self._name}", self.ratio(metric), self.terms)
 
 
+_MOST_PRINTED = 12  # classes whose matrix fits beside each other in a terminal
+
+
 class ClassConfusionRelease(Release, AsMatrix):
     """Noisy counts of rows by true and called class; every reading of them is free.
 
@@ -417,12 +421,27 @@ class ClassConfusionRelease(Release, AsMatrix):
         return measures
 
     def __getattr__(self, name: str) -> Measure:
+        meant = ""
         if not name.startswith("_"):
             known = {attribute(own): own for own in self.measures if ", " not in own}
             known |= {"macro_recall": "balanced accuracy", "micro_f1_score": "accuracy"}
             if name.lower() in known:
                 return self.measures[known[name.lower()]]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            meant = "." + guess(name, [*known, "matrix", "classes", "count"])
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{meant}")
+
+    def __str__(self) -> str:
+        if len(self.names) > _MOST_PRINTED:
+            return f"{self.accuracy}; .matrix() has all {len(self.names)} classes"
+        names = [visible(name) for name in self.names]
+        cells = [[f"{count:,.0f}" for count in row] for row in self.matrix()]
+        counts = grid([f"{name} (true)" for name in names], names, cells)
+        noise = f"Noise per count: at most ±{self._half_width(0.95):,.0f} (95%)"
+        return f"{self.accuracy}\n{counts}\nColumns are the calls. {noise}"
+
+    def _half_width(self, level: float) -> float:
+        cell = np.eye(len(self.names) ** 2)[0]
+        return self._counts.noise(cell).quantile(level) + self._counts.granularity(cell)
 
     def surprise(self, name: str, value: float) -> float:
         metric, _, which = name.partition(", ")
@@ -438,8 +457,7 @@ class ClassConfusionRelease(Release, AsMatrix):
     def figures(self, level: float = 0.95) -> list["Figure"]:
         from heldout.drawing.page import class_chart, class_matrix
 
-        cell = np.eye(len(self.names) ** 2)[0]
-        half = self._counts.noise(cell).quantile(level) + self._counts.granularity(cell)
+        half = self._half_width(level)
         return [class_matrix(class_chart(self.names, self.matrix()), half, level=level)]
 
     def plot(self, ax: Any = None) -> Any:

@@ -675,6 +675,8 @@ _READ_OFF = {
     "precision_recall": "session.curves(epsilon=...).precision_recall",
     "calibration": "session.curves(epsilon=...).calibration",
     "roc_auc_score": "session.auc(epsilon=...)",
+    "roc_auc": "session.auc(epsilon=...)",
+    "f1": "session.confusion(epsilon=...).f1_score",
     "f1_score": "session.confusion(epsilon=...).f1_score",
 }
 

@@ -267,3 +267,14 @@ def test_the_price_is_shared_among_the_measures_that_are_asked_for() -> None:
     assert next(iter(searched.measures)) == "mean absolute error"
     assert searched.clipped.value < 0.5
     assert sum(searched._plan.shares.values()) == 1
+
+
+def test_printed_metrics_state_their_terms_once() -> None:
+    rows = {"seen": [1.0, 2.0, 3.0, 4.0] * 200, "said": [1.5, 1.5, 3.5, 3.5] * 200}
+    found = ho.regression.metrics(
+        rows, observed="seen", predicted="said", epsilon=5, bounds={"residual": 1}
+    )
+    first, *others = str(found).splitlines()
+    assert first == "regression metrics, epsilon 5, replace-one neighbours"
+    assert others[0].startswith("  mean absolute error ")
+    assert "epsilon" not in "".join(others)

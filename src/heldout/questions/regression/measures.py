@@ -435,7 +435,8 @@ class RegressionMetrics(Release):
         return {measure.name: measure for measure in measures}
 
     def __str__(self) -> str:
-        return "\n".join(str(measure) for measure in self.measures.values())
+        lines = (f"  {measure.line()}" for measure in self.measures.values())
+        return "\n".join([f"{self.name}, {self.terms}", *lines])
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         return {
