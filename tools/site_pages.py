@@ -97,9 +97,12 @@ def _llms() -> str:
     for path in sorted((ROOT / "docs").glob("*.md")):
         text = path.read_text(encoding="utf-8")
         title = re.search(r"^# (.+)$", text, re.MULTILINE)
-        prose = re.search(r"^[A-Z][^\n|<`#]+(?:\n[^\n|<`#]+)*", text, re.MULTILINE)
+        text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        text = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", text)
+        prose = re.search(r"^[`\w].+(?:\n.+)*", text, re.MULTILINE)
         if title:
-            first = " ".join(prose[0].split()).split(". ")[0].rstrip(".:") if prose else ""
+            plain = " ".join(prose[0].split()) if prose else ""
+            first = re.split(r"(?<=[.?]) ", plain)[0].rstrip(".:")
             lines.append(f"- [{title[1]}]({path.stem}.html): {first}")
     return "\n".join(lines) + "\n"
 
