@@ -1,6 +1,7 @@
 """Which rows of a unit count depends on the unit's keys alone."""
 
 import datetime
+import hashlib
 from collections import Counter
 from decimal import Decimal
 from itertools import combinations
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import heldout as ho
-from heldout.data import duckdb, sql
+from heldout.data import draws, duckdb, sql
 from heldout.data import table as bounding
 from heldout.data.duckdb import open_local
 
@@ -185,19 +186,96 @@ def test_people_who_are_looked_at_in_parts_keep_the_same_rows(
 
 
 @pytest.mark.parametrize("alike", [1, 3])
+@pytest.mark.parametrize("texts", [True, False])
 def test_rows_that_draw_alike_are_told_apart_by_their_keys(
-    alike: int, monkeypatch: pytest.MonkeyPatch
+    alike: int, texts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All draw one number, or one of three."""
     people, visits = np.arange(600) % 30, np.random.default_rng(1).permutation(600)
     monkeypatch.setattr(sql, "drawn", lambda unit, number: f"{number} % {alike}")
-    engine = open_local({"person": people, "visit": visits})
+    monkeypatch.setattr(draws, "drawn", lambda units, numbers: numbers % alike)
+    persons = people.astype(str).tolist() if texts else people
+    engine = open_local({"person": persons, "visit": visits})
     counts = bounding.counted_rows(engine, bounding.Limit("person", "visit", 2), rows=600)
     expected = set()
     for person in range(30):
         own = np.flatnonzero(people == person).tolist()
         expected |= set(sorted(own, key=lambda row: (visits[row] % alike, visits[row]))[:2])
     assert set(np.flatnonzero(counts).tolist()) == expected
+
+
+WHOLE = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
+NUMPY_OF = {
+    f"{u}{name}": getattr(pa, f"{u.lower()}int{bits}")()
+    for name, bits in WHOLE.items()
+    for u in ("", "U")
+}
+
+
+@pytest.mark.parametrize("row_key", [None, "visit"])
+@pytest.mark.parametrize("most", [1, 2, 5])
+@pytest.mark.parametrize("kind", sorted(sql.FITTING_TYPES))
+def test_whole_numbers_are_chosen_here_as_the_statement_chooses_them(
+    kind: str, most: int, row_key: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all sizes and signs, in blocks of a few rows, in parts, and in any order of the places."""
+    generator = np.random.default_rng(most)
+    bits = WHOLE[kind.removeprefix("U")]
+    low, high = (0, 2**bits) if kind.startswith("U") else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+    ends = [low, high - 1, 0, 9, 10, 99, 100, *(number for number in (-1, -10) if number >= low)]
+    ids = np.array([*ends, *generator.integers(low, high, 20).tolist()])
+    people = generator.choice(ids, 900)
+    visits = generator.permutation(900) if most == 1 else generator.integers(-(2**63), 2**63, 900)
+    table = pa.table(
+        {
+            "person": pa.array(people.tolist(), NUMPY_OF[kind]),
+            "visit": visits,
+            "nth": np.arange(900),
+        }
+    )
+    engine = open_local(table)
+    assert engine.columns["person"] == kind
+    limit = bounding.Limit("person", row_key, most)
+    window = limit.statement(engine.source, {"nth": sql.column("nth")}, engine.columns)
+    expected = sorted(engine.fetch(window)["nth"].tolist())
+    assert len(expected) == np.minimum(np.unique(people, return_counts=True)[1], most).sum()
+    monkeypatch.setattr(draws, "_TOGETHER", 7)
+    monkeypatch.setattr(engine, "batches", None)  # no window is asked
+    for size in (bounding.PASS_BYTES, 64 * 900 // 7):
+        monkeypatch.setattr(bounding, "PASS_BYTES", size)
+        counts = bounding.counted_rows(engine, limit, rows=900)
+        assert np.flatnonzero(counts).tolist() == expected
+    # An engine that gave the rows in another order would change nothing.
+    fetch = engine.fetch
+    order = generator.permutation(900)
+    monkeypatch.setattr(bounding, "PASS_BYTES", 2**30)
+    monkeypatch.setattr(
+        engine, "fetch", lambda asked: {name: own[order] for name, own in fetch(asked).items()}
+    )
+    counts = bounding.counted_rows(engine, limit, rows=900)
+    assert np.flatnonzero(counts).tolist() == expected
+
+
+def test_a_row_draws_the_same_number_here_as_in_a_statement() -> None:
+    generator = np.random.default_rng(2)
+    ends = [
+        -(2**63),
+        2**63 - 1,
+        0,
+        -1,
+        *(sign * 10**digits for digits in range(19) for sign in (1, -1)),
+    ]
+    numbers = np.array([*ends, *(end - 1 for end in ends[2:]), *generator.integers(-999, 999, 500)])
+    numbers = np.append(numbers, generator.integers(-(2**63), 2**63, 500))
+    units = generator.permutation(numbers)
+    KEPT_BY.register("pairs", pa.table({"u": units, "n": numbers}))
+    expected = KEPT_BY.execute(f"SELECT {sql.drawn('u', 'n')} AS draw FROM pairs").fetchnumpy()
+    found = draws.drawn(units, numbers)
+    assert found.tolist() == expected["draw"].tolist()
+    digests = [
+        hashlib.md5(f"{u}/{n}".encode()).hexdigest() for u, n in zip(units, numbers, strict=True)
+    ]
+    assert found.tolist() == [int(digest[:15], 16) for digest in digests]
 
 
 @pytest.mark.parametrize("wide", [1, 2**40])

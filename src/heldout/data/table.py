@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, Protocol, Self, TypedDict, TypeVar, runtime_checkable
 
 from heldout.arguments import shown
-from heldout.data import sql, validation
+from heldout.data import draws, sql, validation
 from heldout.data.description import (
     MEMBER,
     Description,
@@ -92,8 +92,8 @@ def counted_rows(engine: DuckDBEngine, limit: Limit, *, rows: int) -> sql.Array:
     Numerics:    exact.
     Refuses:     nothing; NULL and repeated keys were refused before.
     Reference:   proofs/unit-bounding.md.
-    Cost:        a window over keys and places, and a reading of the keys, for every 17 million
-                 rows; a byte per row after that.
+    Cost:        a sort of keys and places (a window in the engine where a key is no integer), and a
+                 reading of the keys, for every 17 million rows; a byte per row after that.
     """
     import numpy as np
 
@@ -102,9 +102,20 @@ def counted_rows(engine: DuckDBEngine, limit: Limit, *, rows: int) -> sql.Array:
     while place in {name.lower() for name in engine.columns}:
         place += "_"
     numbered = f"SELECT *, row_number() OVER () - 1 AS {place} FROM {engine.source}"
-    number = sql.key_number(limit.unit, engine.columns[limit.unit])
-    for part in parts(number, rows):
+    names = {"unit": limit.unit} | ({} if limit.row_key is None else {"row_key": limit.row_key})
+    keys = {role: sql.key_number(name, engine.columns[name]) for role, name in names.items()}
+    whole = all(engine.columns[name] in sql.FITTING_TYPES for name in names.values())
+    for part in parts(keys["unit"], rows):
         source = f"(SELECT * FROM ({numbered}) AS held WHERE {part})"
+        if whole:
+            numbers = engine.fetch(
+                sql.all_rows(source=source, columns={_PLACE: f"held.{place}", **keys})
+            )
+            numbers = draws.in_order(numbers, _PLACE)
+            counts[numbers[_PLACE]] = draws.first_of_each(
+                numbers["unit"], numbers.get("row_key"), limit.rows_per_unit
+            )
+            continue
         chosen = limit.statement(source, {_PLACE: f"held.{place}"}, engine.columns)
         for batch in engine.batches(chosen):
             counts[as_numpy(batch[_PLACE])] = True

@@ -9,7 +9,7 @@ import numpy as np
 
 from heldout.arguments import OneOf
 from heldout.arrays import Floats, Ints
-from heldout.data.scores import CELLS, MANY_ROWS, grid_body
+from heldout.data.scores import CELLS, MANY_ROWS, NEAR, grid_body
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Protection
@@ -193,11 +193,14 @@ class ScoreTable(Statistic[Ints]):
         """Return the same counts of rows that are at hand, by the same two operations."""
         low, high = self.score_range
         factor = self.cells / (high - low)
-        places = np.rint((as_scores(scores) - low if low else as_scores(scores)) * factor)
-        points = np.clip(places, 0, self.cells).astype(np.int64)
-        positive = np.asarray(np.ma.filled(labels, 0)) == 1
-        counts: Ints = np.bincount(points + positive * self.points, minlength=2 * self.points)
-        return counts.astype(np.int64)
+        counts: Ints = np.zeros(2 * self.points, dtype=np.int64)
+        for start in range(0, len(scores), 8 * NEAR):  # so many that no step needs new memory
+            some = as_scores(scores[start : start + 8 * NEAR])
+            places = np.rint((some - low if low else some) * factor)
+            points = np.clip(places, 0, self.cells).astype(np.int64)
+            positive = np.asarray(np.ma.filled(labels[start : start + 8 * NEAR], 0)) == 1
+            counts += np.bincount(points + positive * self.points, minlength=counts.size)
+        return counts
 
     def of_groups(self, groups: int) -> OfEachGroup[Ints]:
         return OfEachGroup(self, groups)
