@@ -272,7 +272,7 @@ def test_no_shell_imports_a_mechanism() -> None:
 
 
 def test_a_mechanism_in_a_shell_would_be_noticed() -> None:
-    assert MECHANISMS.search((PACKAGE / "cli" / "doctor.py").read_text(encoding="utf-8"))
+    assert MECHANISMS.search((PACKAGE / "cli" / "first.py").read_text(encoding="utf-8"))
     assert MECHANISMS.search("from heldout.kernel import noise")
     assert not MECHANISMS.search("from heldout.kernel.ledger.ledger import Ledger")
 

@@ -10,7 +10,7 @@ from tests import chances
 
 from heldout.errors import ArgumentError
 from heldout.kernel import price
-from heldout.kernel.noise import source, wishart
+from heldout.kernel.noise import fits, source
 from heldout.kernel.noise.fits import WishartDifference, wishart_difference
 from heldout.kernel.statistic import Sealed
 from heldout.questions.linear.fit import BilinearNoise
@@ -80,8 +80,8 @@ def test_the_noise_has_the_moments_of_its_law():
 
 def test_more_bits_are_drawn_until_every_entry_is_certain(monkeypatch):
     """With 8 bits to begin with, rounding is open at first; the first bits are never redrawn."""
-    monkeypatch.setattr(wishart, "_FIRST_BITS", 8)
-    monkeypatch.setattr(wishart, "_MORE_BITS", 8)
+    monkeypatch.setattr(fits, "_FIRST_BITS", 8)
+    monkeypatch.setattr(fits, "_MORE_BITS", 8)
     asked = []
 
     class Counting(Seeded):
