@@ -713,15 +713,5 @@ class FormField:
         if self.default is None and not self.required:
             inner = {name: content.pop(name) for name in list(content) if name != "description"}
             return {"anyOf": [inner, {"type": "null"}], **content}
-        return content if self.required else content | {"default": plain_json(self.default)}
-
-
-def plain_json(value: Any) -> object:
-    """Return a value as JSON has it: exact numbers as texts, tuples as lists."""
-    if isinstance(value, Fraction):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(name): plain_json(item) for name, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [plain_json(item) for item in value]
-    return value
+        default = list(self.default) if isinstance(self.default, tuple) else self.default
+        return content if self.required else content | {"default": default}

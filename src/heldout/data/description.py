@@ -4,7 +4,7 @@ Questions are priced from it, releases and reports carry it, and an analyst's se
 the place of the rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time
 from functools import reduce
@@ -25,7 +25,7 @@ from heldout.arguments import (
     visible,
 )
 from heldout.data import sql
-from heldout.data.scores import FURTHEST, ScoreMap, ends_of
+from heldout.data.scores import FURTHEST, ScoreMap, ends_of, grid_point
 from heldout.errors import ArgumentError, UndeclaredRival
 from heldout.kernel.neighbours import Protection
 
@@ -296,9 +296,12 @@ class ScoredRows(Description):
     """All values that a score can take, where the custodian declared them; they rise."""
     scale_parameters: dict[str, Any] = field(init=False, default_factory=dict)
     """Declarations about the scores beside a range: public, and booked with each release."""
+    declared_points: tuple[int, ...] = field(init=False)
+    """Where the public grid counts the declared values."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", self.score)
+        object.__setattr__(self, "declared_points", self.grid_points(self.score_values))
         if self.score_map is not None:
             self.scale_parameters["score_map"] = [self.score_map.centre, self.score_map.scale]
         if self.out_of_range == "clip":
@@ -354,6 +357,11 @@ class ScoredRows(Description):
     def counted_threshold(self, threshold: float) -> float:
         """Return what scores are compared with once they are mapped."""
         return threshold if self.score_map is None else self.score_map.image(threshold)
+
+    def grid_points(self, scores: Iterable[float]) -> tuple[int, ...]:
+        """Return where the public grid counts these scores, each point once; thresholds too."""
+        places = (grid_point(score, score_range=self.score_range) for score in scores)
+        return tuple(sorted(set(places)))
 
     def scores_in_words(self) -> str:
         """Say in words what a score may be, and what became of the others."""

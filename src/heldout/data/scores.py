@@ -205,6 +205,16 @@ MANY_ROWS: Final = 5_000_000
 """Beyond so many rows, where their number is public, scores are ranked on the grid."""
 
 
+def grid_point(score: float, *, score_range: tuple[float, float], points: int = CELLS + 1) -> int:
+    """Return the grid point that a score is counted at, by the operations that count rows.
+
+    >>> grid_point(0.5, score_range=(0.0, 1.0))
+    32768
+    """
+    low, high = score_range
+    return min(round((score - low) * ((points - 1) / (high - low))), points - 1)
+
+
 def grid_body(score_range: tuple[float, float], cells: int = CELLS) -> str:
     """Rows by label and nearest grid point.
 

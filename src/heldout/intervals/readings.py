@@ -425,16 +425,6 @@ def grid_scores(edges: Any, *, points: int, score_range: tuple[float, float]) ->
     return low + np.asarray(edges, dtype=np.float64) * ((high - low) / max(points - 1, 1))
 
 
-def grid_point(score: float, *, points: int, score_range: tuple[float, float]) -> int:
-    """The grid point that a score is counted at, by the operations that rows are counted with.
-
-    >>> grid_point(0.5, points=65537, score_range=(0.0, 1.0))
-    32768
-    """
-    low, high = score_range
-    return min(round((score - low) * ((points - 1) / (high - low))), points - 1)
-
-
 def plain_curve(table: NoisyTable, *, score_range: tuple[float, float]) -> Curve:
     """As the papers read a table: cumulate, make monotone, divide."""
     false, true = (cumulative_counts(counts) for counts in (table.negatives, table.positives))

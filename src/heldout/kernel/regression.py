@@ -552,7 +552,7 @@ class GridCounts(Statistic[Ints]):
     def body(self) -> str:
         places = [f"{axis.place()} AS place_{i}" for i, axis in enumerate(self.axes)]
         places += ["member"] if self.groups > 1 else []
-        keys = ", ".join(str(i + 1) for i in range(len(places)))
+        keys = ", ".join(map(str, range(1, len(places) + 1)))
         listed = ",\n  ".join([*places, "count(*) AS n"])
         return f"SELECT\n  {listed}\nFROM evaluated\nGROUP BY {keys}"
 

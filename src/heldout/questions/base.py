@@ -38,7 +38,6 @@ from heldout.arguments import (
     Text,
     Whole,
     Wholes,
-    plain_json,
     shown,
 )
 from heldout.data.description import Description
@@ -513,7 +512,7 @@ class Question(ABC, Generic[R_co]):
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON, exact numbers as text; what is left at its default is left out."""
         content = {
-            field.name: plain_json(getattr(self, field.name))
+            field.name: _plain(getattr(self, field.name))
             for field in _given(type(self))
             if getattr(self, field.name) != field.default
         }
@@ -537,6 +536,15 @@ class Question(ABC, Generic[R_co]):
             if field_.required and name not in content:
                 raise ArgumentError(f"A question of kind {cls.kind!r} needs the field {name!r}.")
         return cls(**content)
+
+
+def _plain(value: Any) -> object:
+    """Return a value as JSON has it: exact numbers as texts, tuples as lists."""
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
 
 
 @cache

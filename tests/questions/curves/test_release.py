@@ -9,9 +9,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from tests.chances import louder
 
 import heldout as ho
-from heldout.data.scores import GridTally, declared_values
+from heldout.data.scores import GridTally, declared_values, grid_point
 from heldout.errors import ArgumentError
-from heldout.intervals.readings import grid_point
 from heldout.questions.curves.pictures import chart
 from heldout.questions.curves.release import CurvesRelease
 

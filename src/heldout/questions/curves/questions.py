@@ -10,7 +10,6 @@ import numpy as np
 from heldout.arrays import Floats, Ints
 from heldout.data.description import ScoredRows
 from heldout.intervals.groups import ByGroup
-from heldout.intervals.readings import grid_point
 from heldout.kernel.curves.heldout import (
     AreaBySum,
     Placements,
@@ -237,29 +236,21 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
             protection=about.protection,
             points=points,
             rows=about.rows,
-            named=self._named(about, points),
-            **self._declared(about, points),
+            named=self._named(about),
+            **self._declared(about),
             **self.options,
         )
 
-    def _declared(self, about: ScoredRows, points: int) -> dict[str, Any]:
+    def _declared(self, about: ScoredRows) -> dict[str, Any]:
         """The grid points of declared scores, which the papers' methods make nothing of."""
         if not about.score_values or self.method != "heldout":
             return {}
-        low, high = about.score_range
-        places = {
-            grid_point(score, points=points, score_range=(low, high))
-            for score in about.score_values
-        }
-        return {"values": tuple(sorted(places))}
+        return {"values": about.declared_points}
 
-    def _named(self, about: ScoredRows, points: int) -> tuple[int, ...]:
+    def _named(self, about: ScoredRows) -> tuple[int, ...]:
         """The grid points of the named thresholds."""
         given = [about.threshold(threshold) for threshold in self.thresholds or ()]
-        if about.score_map is not None:
-            given = [about.score_map.image(threshold) for threshold in given]
-        places = [grid_point(at, points=points, score_range=about.score_range) for at in given]
-        return tuple(sorted(set(places)))
+        return about.grid_points(map(about.counted_threshold, given))
 
     def read(self, drawn: Drawn) -> CurvesRelease:
         return CurvesRelease(drawn)

@@ -10,13 +10,13 @@ import numpy as np
 
 from heldout.arguments import OneOf
 from heldout.arrays import Floats
-from heldout.data.scores import ScoreMap
+from heldout.data.scores import ScoreMap, grid_point
 from heldout.drawing.chart import PALETTE, Chart, Field, Figure, Layer, Numbers, records
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.measure import Interval, Measure, Release
-from heldout.intervals.readings import Curve, grid_point, grid_scores, plain_curve
+from heldout.intervals.readings import Curve, grid_scores, plain_curve
 from heldout.kernel.curves.heldout import NamedCounts, TableWithArea
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise.tables import NoisyTable

@@ -11,7 +11,6 @@ import numpy as np
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
-from heldout.intervals.readings import grid_point
 from heldout.kernel.curves.heldout import TableWithArea
 from heldout.kernel.door import Drawn, Request, Staged
 from heldout.kernel.noise.exact import LATTICE
@@ -111,18 +110,6 @@ def resolution_of(about: ScoredRows, scores: str | None = None) -> str:
     return "exact" if about.rows is None or about.rows <= LARGEST_EXACT else "grid"
 
 
-def _declared_points(about: ScoredRows) -> tuple[int, ...]:
-    """Return the grid points of declared scores."""
-    if not about.score_values:
-        return ()
-    points = ScoreTable(score_range=about.score_range).points
-    places = {
-        grid_point(score, points=points, score_range=about.score_range)
-        for score in about.score_values
-    }
-    return tuple(sorted(places))
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Ranking(Question[R_co]):
     """One ranking metric, with noise whose parameters come from public facts alone."""
@@ -211,7 +198,7 @@ class _Ranking(Question[R_co]):
             method=self.method,
             delta=getattr(self, "delta", None),
             alone=self.alone,
-            counts=_declared_points(about) if self._may_count else None,
+            counts=about.declared_points if self._may_count else None,
             outright=self.rules > 4,
             grows=self.rules > 2,
             compared_grows=self.rules > 3,

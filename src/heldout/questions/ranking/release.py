@@ -251,7 +251,6 @@ class RankingRelease(Release):
     _others: tuple[Look, ...] = ()
 
     def __init__(self, drawn: Drawn) -> None:
-        super().__init__(drawn)
         stages, values = drawn.request.reading, drawn.values
         answers: dict[str, Any] = dict(values) if isinstance(values, Mapping) else {"value": values}
         first = answers["value"]
@@ -265,6 +264,7 @@ class RankingRelease(Release):
             assert isinstance(first, Counted)
             self.draw = first
         self._stages, self._answers = stages, answers
+        super().__init__(drawn)
 
     @property
     def _draw(self) -> Counted:

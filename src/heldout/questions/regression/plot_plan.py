@@ -317,17 +317,11 @@ class PlotPlan(ResidualsPlan):
         )
 
     def _steps(self) -> dict[str, Booked]:
-        steps: dict[str, Booked] = {}
-        if self.counted:
-            steps["count"] = self.count_step
-        for search in (self.residual_search, self.predicted_search):
-            if search is not None:
-                steps |= search.asked(self.row_count)
-
         def table(answers: Answers) -> Step:
             statistic = self.statistic(answers)
             return Step(statistic, self.mechanism(statistic.size - 1))
 
+        searches = [self.residual_search, self.predicted_search]
         # A noisy row count may ask for as many cells as there can be: they are refused here if at
         # all, before anything is booked.
         largest = MOST_GRID if self.rows is None or self.groups > 1 else self.cells(self.rows)
@@ -335,7 +329,11 @@ class PlotPlan(ResidualsPlan):
         most = (down + self.tails) * across
         if (most + 1) * self.groups > MOST_ENTRIES:
             raise ArgumentError("by must make fewer groups, or grid have fewer cells.")
-        return steps | {"table": Booked(self.mechanism(most).event(), table)}
+        last = Booked(self.mechanism(most).event(), table)
+        steps = {"count": self.count_step} if self.counted else {}
+        for search in searches:
+            steps |= search.asked(self.row_count) if search is not None else {}
+        return steps | {"table": last}
 
     def staged(self, **named: Any) -> Staged:
         """The request that the door books and draws."""

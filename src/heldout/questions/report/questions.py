@@ -10,9 +10,7 @@ from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Release
-from heldout.intervals.readings import grid_point
 from heldout.kernel.door import Drawn, Together
-from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.questions import Guess, HalfWidths, Question
 from heldout.questions.base import (
     Choice,
@@ -166,7 +164,8 @@ class Report(Question[Answer]):
             return chosen
         given = description.middle if self.threshold is None else self.threshold
         at = description.threshold(given)
-        return replace(chosen, threshold=at, inside=_inside(at, description))
+        point = description.grid_points([description.counted_threshold(at)])
+        return replace(chosen, threshold=at, inside=point != (0,))
 
     def purchase(self, description: Any) -> Purchase:
         """Return the sections that apply, by what is declared of the rows, and their questions."""
@@ -288,12 +287,6 @@ def _shares(price: Fraction, wanted: Iterable[Place]) -> dict[str, Fraction]:
             for name, section in sections.items()
         },
     )
-
-
-def _inside(threshold: float, about: ScoredRows) -> bool:
-    at = threshold if about.score_map is None else about.score_map.image(threshold)
-    points = ScoreTable(score_range=about.score_range).points
-    return grid_point(at, points=points, score_range=about.score_range) > 0
 
 
 def assembled(
