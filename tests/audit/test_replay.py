@@ -110,6 +110,45 @@ def test_every_question_that_is_replayed_is_of_its_kind() -> None:
         assert {own.kind for own in question.to_replay()} == {question.kind}
 
 
+def draws_of(question: q.Question[Any], table: dict[str, Any], **declared: Any) -> list[str]:
+    private = ho.Dataset(table, **declared)
+    session = ho.Session(private, budget=ho.Budget(epsilon=1000))
+    tape = record(lambda: (str(session.ask(question)), session.spent)).tape
+    return [draw.kind for draw in tape.draws]
+
+
+def test_few_rows_are_replayed_on_every_way_that_a_ranking_takes() -> None:
+    """At epsilon 1 tables of a hundred rows are counted by score, whatever is in them."""
+    rows = {"y": [0, 1] * 60, "p": [place / 120 for place in range(120)]}
+    taken = {
+        tuple(draws_of(question, rows, label="y", score="p"))
+        for question in q.Auc.to_replay()
+        if not isinstance(question, q.By) and question.method == "piecewise-laplace"
+    }
+    assert any(draws[0] == "discrete Laplace" and "smooth noise" in draws for draws in taken)
+    assert ("discrete Laplace",) in taken
+
+
+def test_regressions_by_column_and_twins_with_a_separability_are_replayed() -> None:
+    assert any(getattr(question, "sizes", None) for question in q.find("training").to_replay())
+    ways = q.find("private-twin").to_replay()
+    assert any(getattr(question, "separability", None) for question in ways)
+
+
+def test_noise_by_groups_is_compared_by_the_largest_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sum over all groups would be several times what is paid."""
+    monkeypatch.setattr(
+        q.find("training"), "replayed", ({"classifier": "logistic", "sizes": (3, 2)},)
+    )
+    found = replay_all(
+        pairs=4, kinds=("training",), relations=("replace-one",), units=("none",),
+        through=("list",), mixed=0, seed=7,
+    )  # fmt: skip
+    [cell] = found.cells.values()
+    assert cell.pairs == 4
+    assert 0.1 < cell.worst <= 1
+
+
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.slow
 def test_boards_searches_and_shares_lose_no_more_than_their_price(door: Any) -> None:

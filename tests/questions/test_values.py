@@ -281,6 +281,17 @@ def test_extreme_bounds_never_overflow() -> None:
     assert 0 <= low <= high <= 1e-140
 
 
+def test_shares_of_many_bins_do_not_keep_a_matrix_each() -> None:
+    """A thousand bins took 8 GB: each share kept the unit matrix that its row was cut from."""
+    rows = ho.Dataset({"a": [0.1, 0.5, 0.9]}, values={"a": (0, 1)})
+    histogram = ho.Session(rows, budget=ho.Budget(epsilon=1)).histogram(column="a", epsilon=1)
+    ratios: list[Any] = []
+    histogram._share = lambda numerator, name: ratios.append(numerator)
+    histogram.share(3)
+    assert ratios[0].base is None
+    assert ratios[0].tolist() == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
+
+
 def test_as_many_bins_times_and_samples_as_a_form_allows_are_asked_of_every_engine() -> None:
     """Sums of a thousand terms were a thousand deep, which engines refuse: after the price."""
     from heldout.data.sql import assemble, transpile

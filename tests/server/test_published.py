@@ -77,6 +77,14 @@ def test_a_twin_is_booked_once_and_downloaded_by_analysts(site: Site) -> None:
     assert shown["finding"] in page
 
 
+def test_a_key_stands_for_one_question_of_one_data_set(site: Site) -> None:
+    asked = published(site, "one key", epsilon="1/100", separability=None)
+    assert asked.status_code == 202, asked.text
+    other = published(site, "one key", epsilon="1/50", separability=None)
+    assert (other.status_code, other.json()["type"]) == (409, "Conflict")
+    assert "Idempotency-Key" in other.json()["detail"]
+
+
 def test_what_cannot_be_published_is_refused_in_words(site: Site) -> None:
     dear = published(site, "dear", epsilon="40")
     assert (dear.status_code, "is left" in dear.json()["detail"]) == (402, True)

@@ -282,6 +282,37 @@ def test_a_copy_is_an_artefact_and_the_question_leaves_its_columns_out(both: Sit
     assert f'name="artifact" value="{copy["id"]}"' in confirmed.text
 
 
+def test_to_read_a_copy_is_free_work_which_has_a_budget(both: Site) -> None:
+    """An analyst could send thousands of requests a minute that read a million cells each."""
+    copy, ana = sent_copy(both, COPY)["id"], both.client("ana")
+    asked: dict[str, Any] = {"question": "separability", "epsilon": "1000"}  # more than is left
+    typed = {"numbers": {"b": HABITS["b"][:200]}, "texts": {"t": HABITS["t"][:200]}}
+    body: dict[str, Any] = {"dataset": "habits"}
+    ways: list[dict[str, Any]] = [
+        {"questions": [asked], "artifact": copy},
+        {"questions": [asked | {"privatized": typed}]},
+    ]
+    try:
+        for place, way in enumerate(ways):
+            for left, status in ((10.0, 402), (-60.0, 429)):
+                both.service.free._set("ana", left)
+                headers = {"Idempotency-Key": f"read a copy {place} {left}"}
+                sent = ana.post("/api/v1/evaluations", json=body | way, headers=headers)
+                assert sent.status_code == status, sent.text
+    finally:
+        both.service.free._left.clear()
+
+
+def test_half_widths_of_long_questions_are_not_remembered(both: Site) -> None:
+    typed = {"numbers": {"b": HABITS["b"][:200]}, "texts": {"t": ["a long word" * 9] * 200}}
+    long = {"question": "separability", "epsilon": "1", "privatized": typed}
+    before = evaluations._known_expected.cache_info().currsize
+    body = {"dataset": "habits", "questions": [long]}
+    quoted = both.client("ana").post("/api/v1/quotes", json=body)
+    assert quoted.status_code == 200, quoted.text
+    assert evaluations._known_expected.cache_info().currsize == before
+
+
 def test_a_copy_that_does_not_fit_is_refused_in_words(both: Site) -> None:
     model = both.upload()["id"]
     asked = {"question": "separability", "epsilon": "1"}
@@ -458,7 +489,7 @@ def test_a_quote_of_any_kind_takes_a_third_of_a_second_at_30_000_rows(
             continue
         taken = []
         for _ in range(3):
-            evaluations._expected.cache_clear()
+            evaluations._known_expected.cache_clear()
             both.service.free._left.clear()
             begun = time.thread_time()
             evaluations.quote(both.service, ana, name, [question_of(kind)], guess)

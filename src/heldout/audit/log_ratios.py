@@ -9,7 +9,7 @@ maximum or a training the exact log ratio of what did come out.
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -309,8 +309,9 @@ def objective(mechanism: Any, first: Any, second: Any, output: Any) -> float:
                 break
         noises.append(noise)
         determinants.append(_log_determinant(minimum, noise, float(mechanism.inner.scale)))
-    sizes = [abs(a - b) for a, b in zip(*noises, strict=True)]
-    moved = max(sizes) if mechanism.even else sum(sizes)
+    sizes = iter([abs(a - b) for a, b in zip(*noises, strict=True)])
+    one = [1] * mechanism.dimension if mechanism.even else [mechanism.dimension]
+    moved = max(sum(islice(sizes, size)) for size in mechanism.groups or one)
     from heldout.kernel.noise.fits import SLACK
 
     curved = abs(determinants[0] - determinants[1])

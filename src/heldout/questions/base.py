@@ -256,7 +256,8 @@ class Question(ABC, Generic[R_co]):
     example: ClassVar[Mapping[str, Any]] = {}
     """Fields of one small example, beside epsilon."""
     replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
-    """Ways to ask it that the audit replays on neighbours: fields beside epsilon and `example`."""
+    """Ways to ask it that the audit replays on neighbours: fields beside `example`. Where few rows
+    and epsilon 1 would always lead to the same draws, another epsilon leads to others."""
     draws: ClassVar[int] = 1
     """Number of typical answers that a forecast takes the median of; 1 if they have no noise."""
     takes_long: ClassVar[bool] = False
@@ -492,7 +493,7 @@ class Question(ABC, Generic[R_co]):
     def to_replay(cls, epsilon: Rational = 1) -> "tuple[Question[object], ...]":
         """Return the questions that the audit replays on neighbours; see `replayed`."""
         return tuple(
-            cls.of_fields({**cls.example, **own, "epsilon": epsilon}) for own in cls.replayed
+            cls.of_fields({**cls.example, "epsilon": epsilon, **own}) for own in cls.replayed
         )
 
     @classmethod

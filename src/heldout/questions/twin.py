@@ -573,6 +573,7 @@ class PrivateTwin(Question[TwinRelease]):
     cannot_pool = "a twin is made of one site's tables"
     writes = (".csv",)
     example: ClassVar[Mapping[str, Any]] = {"bins": 2}
+    replayed = ({}, {"separability": "1/4"})
     bins: Annotated[int, Whole(2, 512), "How many bins a numeric column has."] = 10
     whole: Annotated[
         Any, ColumnNames(), "Columns that hold whole numbers, such as age, or 0 and 1."

@@ -203,7 +203,9 @@ class BinnedRows:
         """Return the share of the rows in a bin, counted from 0."""
         low, high = self.edges[bin_ : bin_ + 2]
         name = f"share of {self.name} from {low:g} to {high:g}"
-        return self._share(np.eye(self.bins)[bin_], name)
+        own = np.zeros(self.bins)  # not a row of a matrix, all of which it would keep in memory
+        own[bin_] = 1.0
+        return self._share(own, name)
 
     def share_below(self, edge: float) -> Measure:
         """Return the share of the rows with a value below one of the edges."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -299,12 +299,21 @@ def file_field(kind: type[q.Question[Any]]) -> FormField | None:
 
 def needs_copy(content: Any) -> bool:
     """Return whether questions, as data, leave columns out that are those of a copy."""
+    return any(field not in question for question, field in _with_file_field(content))
+
+
+def about_copy(content: Any) -> bool:
+    """Return whether questions, as data, are about a copy, whether or not they have its columns."""
+    return any(True for _ in _with_file_field(content))
+
+
+def _with_file_field(content: Any) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield the questions that a file is sent for, each with the name of that field."""
     for question in content if isinstance(content, list) else ():
         name = question.get("question") if isinstance(question, Mapping) else None
         field = file_field(q.find(name)) if isinstance(name, str) and name in q.kinds() else None
-        if field is not None and field.name not in question:
-            return True
-    return False
+        if field is not None:
+            yield question, field.name
 
 
 def with_copy(service: Service, registered: Registered, content: Any, copy: Any) -> Any:

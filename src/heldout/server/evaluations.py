@@ -5,6 +5,7 @@ import json
 import math
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -49,9 +50,18 @@ def parsed(content: Any) -> tuple[q.Question[Any], ...]:
     return tuple(q.from_dict(question) for question in content)
 
 
-@lru_cache(maxsize=8192)
+LONG: Final = 10_000
+"""Characters of a question that is not kept: thousands of a megabyte would fill the memory."""
+
+
 def _expected(text: str, description: str, guess: q.Guess) -> dict[str, q.HalfWidths]:
     """Return the half-widths of one question; the same one is worked out once."""
+    known = _known_expected if len(text) <= LONG else _known_expected.__wrapped__
+    return known(text, description, guess)
+
+
+@lru_cache(maxsize=8192)
+def _known_expected(text: str, description: str, guess: q.Guess) -> dict[str, q.HalfWidths]:
     known = from_plain(json.loads(description))
     [widths] = q.Quote(parsed([json.loads(text)]), known, guess).half_widths
     return widths
@@ -66,12 +76,18 @@ def priced(  # noqa: PLR0917
     copy: str | None = None,
 ) -> q.Quote:
     """Return the exact price alone; half-widths are worked out where they are read."""
-    if artifacts.needs_copy(content):
-        sent = usable(service, person, copy) if copy else None
-        with service.free.of(person.name):
-            content = artifacts.with_copy(service, registered, content, sent)
-    questions = parsed(content)
-    return q.Quote(questions, asked_of(registered, questions), guess)
+    sent = usable(service, person, copy) if copy and artifacts.needs_copy(content) else None
+    with reading(service, person, content):
+        questions = parsed(artifacts.with_copy(service, registered, content, sent))
+        return q.Quote(questions, asked_of(registered, questions), guess)
+
+
+def reading(service: Service, person: Person, content: Any) -> AbstractContextManager[None]:
+    """Count towards a person's free work what it takes to read questions about a copy of rows.
+
+    The copy is parsed and made into vectors before anything is booked; other questions are small.
+    """
+    return service.free.of(person.name) if artifacts.about_copy(content) else nullcontext()
 
 
 def quote(  # noqa: PLR0917
@@ -328,23 +344,24 @@ def submit(
     registered = find(service, dataset)
     account = usable_share(service, person.name, registered)
     copy = usable(service, person, artifact) if artifact and artifacts.needs_copy(content) else None
-    questions = parsed(artifacts.with_copy(service, registered, content, copy))
-    compared = {name for question in questions for name in question.rivals}
-    if bool(compared) != (rival is not None):
-        raise ArgumentError(
-            "A comparison needs rival, the id of the second model; other questions take none."
-        )
-    if compared - {RIVAL}:
-        raise ArgumentError(f"score of a comparison must be {RIVAL!r} here.")
-    about = asked_of(registered, questions)
-    about_model = needs_model(registered, questions) or copy is not None
-    if about_model != (artifact is not None):
-        raise ArgumentError(
-            "artifact must be the id of the model that the questions are about."
-            if about_model
-            else f"{questions[0].kind!r} is about the rows alone: leave artifact out."
-        )
-    offered = q.Quote(questions, about, q.Guess())
+    with reading(service, person, content):
+        questions = parsed(artifacts.with_copy(service, registered, content, copy))
+        compared = {name for question in questions for name in question.rivals}
+        if bool(compared) != (rival is not None):
+            raise ArgumentError(
+                "A comparison needs rival, the id of the second model; other questions take none."
+            )
+        if compared - {RIVAL}:
+            raise ArgumentError(f"score of a comparison must be {RIVAL!r} here.")
+        about = asked_of(registered, questions)
+        about_model = needs_model(registered, questions) or copy is not None
+        if about_model != (artifact is not None):
+            raise ArgumentError(
+                "artifact must be the id of the model that the questions are about."
+                if about_model
+                else f"{questions[0].kind!r} is about the rows alone: leave artifact out."
+            )
+        offered = q.Quote(questions, about, q.Guess())
     if most is not None and dict(most) != offered.loss.as_dict():
         raise Conflict("The price differs from the one that was agreed to. Ask for a new quote.")
     service.ledger.check(account, offered.event)

@@ -5,6 +5,8 @@ from noisy tables. It is an evaluation of the custodian's own: booked, drawn, si
 any other, and shown to all analysts with an allowance. Nothing is taken from their allowances.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -55,7 +57,13 @@ def publish(
     left, wanted = service.ledger.standing(name)[2], offered.loss.epsilon
     if wanted is not None and left.epsilon is not None and wanted > left.epsilon:
         raise BudgetExceeded(f"It costs {offered.loss}, and {left} is left. Nothing was charged.")
-    return evaluations.keep_new(service, person, registered, offered, key=key, published=True)
+    # The same key with another question, or of another data set, is refused.
+    digest = hashlib.sha256(
+        json.dumps([name, asked.as_dict()], sort_keys=True).encode()
+    ).hexdigest()
+    return evaluations.keep_new(
+        service, person, registered, offered, key=key, published=True, digest=digest
+    )
 
 
 NEEDS: Final = (

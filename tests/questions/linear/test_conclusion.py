@@ -17,7 +17,7 @@ from heldout.kernel.noise.disjoint import SummedParts
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import compute
 from heldout.questions.linear.claims import meaning_of, parse_claim
-from heldout.questions.linear.conclusion import below
+from heldout.questions.linear.conclusion import PartsPlan, below
 from heldout.questions.linear.design import Design, parse_term
 from heldout.questions.linear.moments import Comparison, ModelParts, ModelRows, RowsOfModel
 
@@ -143,6 +143,20 @@ def test_the_method_is_chosen_by_public_facts_and_booked() -> None:
             question = q.Conclusion(claim=claim, formula=formula, epsilon=1)
             assert question.request(about).parameters["method"] == method
             assert q.from_dict(question.as_dict()) == question
+
+
+def test_a_noisy_number_of_rows_makes_no_more_parts_than_memory_holds() -> None:
+    """At an epsilon of 2e-10 noise alone is 10^11 rows: a worker's memory for a part each."""
+    about = session(neighbours="add-remove").dataset
+    plan = q.Conclusion(
+        claim="coefficient('sex') < 0", formula="pay ~ age + sex", epsilon="2e-10"
+    ).plan(about)
+    assert isinstance(plan, PartsPlan)
+    assert [plan.parts({"count": [rows]}) for rows in (10**9, 10**13, 2**62)] == [
+        7905,
+        2**14,
+        2**14,
+    ]
 
 
 # --- one unit moves one part ---------------------------------------------------------------------

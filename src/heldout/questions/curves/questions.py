@@ -76,6 +76,8 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         {"options": {"area_share": "1/2", "levels": 1}},
         {"options": {"levels": 3, "expected_rows": 40}},
         {"options": {"levels": 2, "heap_share": "1/2"}},
+        {"options": {"levels": 4, "heap_share": "1/2"}},
+        {"epsilon": 60},
         {"method": "laplace", "options": {"thresholds": 4}},
         {"method": "recursive-medians", "options": {"levels": 3}},
         {"method": "fixed-space", "options": {"thresholds": 8, "counts": "dawa"}},

@@ -301,6 +301,8 @@ class Training(Question[ModelRelease]):
     replayed = (
         {},
         {"classifier": "logistic"},
+        {"classifier": "logistic", "sizes": (3, 2)},
+        {"classifier": "logistic", "sizes": (1, 4), "ordered": (1,)},
         {"select": JOINT},
         {"select": "noisy-top-k", "k": 2},
         {"select": "sparse-vector", "k": 2, "classifier": "logistic"},

@@ -30,6 +30,8 @@ from heldout.questions.linear.moments import SCORE_STEPS, ModelParts, RowsOfMode
 from heldout.questions.linear.tuned import COUNT_SHARE, EXTRA, ROOTS, ROWS_PER_COLUMN
 
 LEVEL: Final = 0.95
+MOST_PARTS: Final = 2**14
+"""Reached by four billion rows. A noisy count beyond that is noise: nothing may grow with it."""
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot tell"
 _NORMAL: Final = NormalDist()
 
@@ -151,7 +153,7 @@ class PartsPlan:
         """Return how many parts there are, from public numbers."""
         rows = self.rows if self.rows is not None else max(int(answers["count"][0]), 0)
         least = ROWS_PER_COLUMN * (self.meaning.design.size + 1)
-        return max(2, min(int(rows // max(least, ROOTS * math.sqrt(max(rows, 1)))), 2**31))
+        return max(2, min(int(rows // max(least, ROOTS * math.sqrt(max(rows, 1)))), MOST_PARTS))
 
     def mechanism(self, parts: int) -> SummedParts:
         return SummedParts(

@@ -261,6 +261,8 @@ class _Area(_Ranking[Area_co], Divisible[Area_co, ByGroup[Area_co]], Generic[Are
         {"method": "polynomial-tail"},
         {"method": "cauchy"},
         {"smaller_class": 5},
+        {"epsilon": 60},
+        {"epsilon": 60, "by": "g"},
     )
     delta: Annotated[
         Any, Exact(), "The delta of (epsilon, delta) privacy, for methods that need one."
@@ -522,6 +524,7 @@ class Compare(_Ranking[CompareRelease | PairedDifference]):
     replayed = (
         {},
         {"smaller_class": 5},
+        {"epsilon": 100},
         *({"measure": measure} for measure in (AP, *PAIRED)),
     )
 
