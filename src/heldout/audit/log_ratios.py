@@ -311,11 +311,11 @@ def objective(mechanism: Any, first: Any, second: Any, output: Any) -> float:
         determinants.append(_log_determinant(minimum, noise, float(mechanism.inner.scale)))
     sizes = iter([abs(a - b) for a, b in zip(*noises, strict=True)])
     one = [1] * mechanism.dimension if mechanism.even else [mechanism.dimension]
-    moved = max(sum(islice(sizes, size)) for size in mechanism.groups or one)
+    apart: int = max(sum(islice(sizes, size)) for size in mechanism.groups or one)
     from heldout.kernel.noise.fits import SLACK
 
     curved = abs(determinants[0] - determinants[1])
-    return moved / float(mechanism.inner.scale) + curved + float(SLACK * mechanism.epsilon)
+    return apart / float(mechanism.inner.scale) + curved + float(SLACK * mechanism.epsilon)
 
 
 def _log_determinant(minimum: Any, noise: list[int], scale: float) -> float:
