@@ -14,6 +14,7 @@ from heldout.errors import (
     BudgetExceeded,
     BudgetMismatch,
     DataError,
+    HeldoutError,
     LedgerError,
     UnknownLabel,
 )
@@ -161,15 +162,15 @@ def session_of_share(shared: Any, owned: Any, ledger: Any = None) -> ho.Session:
 
 @pytest.mark.parametrize(
     ("shared", "owned", "whose"),
-    [(3, 1, "of account 'clinic' (epsilon 1)"), (1, 3, "in the share of 'dana' (epsilon 1)"),
-     (1, 1, "in the share of 'dana' (epsilon 1)")],
+    [(3, 1, "of account 'clinic'"), (1, 3, "in the share of 'dana'"),
+     (1, 1, "in the share of 'dana'")],
 )  # fmt: skip
 def test_a_refused_charge_names_the_account_with_the_least_left(
     shared: Any, owned: Any, whose: str
 ) -> None:
     with pytest.raises(BudgetExceeded) as refused:
         session_of_share(shared, owned).auc(epsilon=4)
-    assert f"what is left {whose}, got epsilon 4." in str(refused.value)
+    assert str(refused.value).startswith(f"This costs epsilon 4, and epsilon 1 is left {whose}. ")
     assert refused.value.left == "epsilon 1"
 
 
@@ -278,7 +279,8 @@ def test_rows_declared_in_another_way_are_shown_how_the_account_was_opened() -> 
     session_of_share(1, 1, ledger)
     rows = ho.Dataset({"y": LABELS, "p": SCORES}, label="y", score="p")
     with pytest.raises(
-        BudgetMismatch, match=r"\(neighbours='replace-one', unit='patient', rows_per_unit=1\)"
+        BudgetMismatch,
+        match=r"otherwise: neighbours='replace-one', unit='patient', rows_per_unit=1\.",
     ):
         ho.Session(rows, ledger=ledger, account="clinic")
 
@@ -307,6 +309,10 @@ def test_a_matrix_of_several_classes_prints_its_counts_and_suggests_names() -> N
     [
         ("session", "roc_auc", "Use session.auc(epsilon=...)."),
         ("session", "f1", "Use session.confusion(epsilon=...).f1_score."),
+        ("session", "groups", "Use session.confusion(by='sex', epsilon=...)"),
+        ("session", "roc_curve", "Use session.curves(epsilon=...).roc."),
+        ("session", "evaluate", "Use session.report(epsilon=...)."),
+        ("questions", "AUC", "Did you mean 'Auc'?"),
         (
             "library",
             "precision",
@@ -318,10 +324,64 @@ def test_a_matrix_of_several_classes_prints_its_counts_and_suggests_names() -> N
 def test_the_names_of_other_libraries_lead_to_ours(place: str, name: str, instead: str) -> None:
     session = ho.Session(ho.Dataset({"y": LABELS, "p": SCORES}, label="y", score="p"), budget=1)
     with pytest.raises(AttributeError) as refused:
-        getattr(session if place == "session" else ho, name)
+        getattr({"session": session, "questions": ho.questions, "library": ho}[place], name)
     assert instead in str(refused.value)
 
 
 def test_a_plan_names_the_value_that_cannot_be() -> None:
     with pytest.raises(ArgumentError, match="the expected AUC must lie between 0 and 1, got 97"):
         ho.plan(rows=1000, positives=500, auc=97, target=0.01)
+
+
+def plain_session(**words: Any) -> ho.Session:
+    return ho.Session(ho.Dataset({"y": LABELS, "p": SCORES}, label="y", score="p"), **words)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "message"),
+    [
+        (lambda: plain_session(budget=1).auc(epsilon=5),
+         "This costs epsilon 5, and epsilon 1 is left. Nothing was charged; ask for less."),
+        (plain_session, "These rows have no budget yet. Pass one, such as budget=3"),
+        (lambda: plain_session(budget=1).auc(epsilon="1/100000"),
+         "epsilon must be at least 0.0002 for the AUC, got 0.00001."),
+        (lambda: plain_session(budget=1).ask([ho.questions.Auc(epsilon=1)]),  # type: ignore[call-overload]
+         "Pass one question or more, such as heldout.questions.Auc(epsilon=0.5), one after"),
+        (lambda: plain_session(budget=1).quote("auc", epsilon=1),  # type: ignore[arg-type]
+         "Pass one question or more, such as heldout.questions.Auc(epsilon=0.5)."),
+        (lambda: ho.Session({"y": LABELS}, budget=1),  # type: ignore[arg-type]
+         "A Session needs a Dataset, got a dict. Describe the rows first: Dataset(rows, ...)."),
+        (lambda: ho.Dataset(LABELS, label="y", score="p"),
+         "table must be a path, a pandas, Polars or Arrow table, a dict of columns or a DuckDB"),
+        (lambda: ho.Dataset({"y": LABELS, "p": SCORES}, label="Y", score="p"),
+         "No column 'Y'. Did you mean 'y'? Columns: 'y', 'p'."),
+        (lambda: ho.roc_auc_score([], [], epsilon=1), "The table has no rows."),
+        (lambda: ho.confusion_matrix(LABELS, SCORES, threshold=0.5, epsilon=1),
+         "threshold is not supported. Pass the calls that it makes, y_pred=y_score >= 0.5;"),
+        (lambda: plain_session(ledger=ho.Ledger(), account="clinic"),
+         "No account 'clinic'. To add one: heldout ledger register."),
+    ],
+)  # fmt: skip
+def test_a_refusal_says_what_was_wrong_and_what_to_do(attempt: Any, message: str) -> None:
+    with pytest.raises(HeldoutError) as refused:
+        attempt()
+    assert str(refused.value).startswith(message)
+
+
+def test_a_date_is_no_score() -> None:
+    dates = np.array(["2026-01-01"] * 400, dtype="datetime64[D]")
+    with pytest.raises(DataError, match="score 'p' must be a number in every row, but some are"):
+        ho.Dataset({"y": LABELS, "p": dates}, label="y", score="p")
+
+
+def test_a_quote_shows_its_prices_and_not_its_fields() -> None:
+    quote = plain_session(budget=1).quote(ho.questions.Auc(epsilon=1))
+    assert repr(quote) == str(quote)
+    assert repr(quote).startswith("epsilon 1, replace-one neighbours\n  AUC: ±")
+
+
+def test_gaps_are_understood_by_the_short_names_of_rates() -> None:
+    rows = {"y": LABELS, "p": SCORES, "sex": ["F", "M", "M", "F"] * 100}
+    data = ho.Dataset(rows, label="y", score="p", groups={"sex": ["F", "M"]})
+    by_sex = ho.Session(data, budget=1).confusion(by="sex", epsilon=1)
+    assert by_sex.gap_in("fpr") is by_sex.gap_in("false positive rate")

@@ -75,7 +75,7 @@ def test_the_papers_laplace_takes_its_delta_in_one_call() -> None:
     y_true, y_score = [0, 1] * 200, [0.2, 0.7] * 200
     for score in (ho.roc_auc_score, ho.average_precision_score):
         release = score(y_true, y_score, epsilon="1", method="boyd-2015-laplace", delta="1e-6")
-        assert str(release.loss) == "epsilon 1, delta 1/1000000"
+        assert str(release.loss) == "epsilon 1, delta 0.000001"
 
 
 def test_a_curve_takes_labels_and_its_methods_own_options() -> None:

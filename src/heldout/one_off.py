@@ -35,6 +35,8 @@ ABSENT = {
     "n_jobs": "A release is drawn in one process.",
     "normalize": "Divide np.asarray(matrix), or read .recall and .precision with their intervals.",
     "drop_intermediate": "The noise decides how many points a curve has.",
+    "threshold": "Pass the calls that it makes, y_pred=y_score >= 0.5; "
+    "Session.confusion takes threshold=.",
     "n_bins": "The noise decides how many bins there are.",
     "strategy": "The noise decides where bins begin.",
 }

@@ -125,7 +125,7 @@ def test_the_ledger_keeps_count_across_calls(evaluate, here):
     assert second["remaining"]["epsilon"] == "1/2"
     refused = evaluate("--epsilon", "1", *book)
     assert refused.code == 1
-    assert refused.err.startswith("heldout: The request must cost at most what is left")
+    assert refused.err.startswith("heldout: This costs epsilon ")
     with Ledger.open(here / "ledger.sqlite") as ledger:
         assert len(ledger.entries()) == 2, "a report is one booking, a refused one is none"
 

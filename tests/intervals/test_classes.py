@@ -304,3 +304,16 @@ def test_agreement_that_noise_may_have_made_up_has_all_of_its_range() -> None:
         for agreement in (found.cohens_kappa, found.matthews_correlation):
             assert agreement.noise_interval() == agreement.interval() == (-1, 1)
             assert not agreement.informative
+
+
+def test_agreement_that_noise_lifts_beyond_its_range_is_as_wide_as_the_noise() -> None:
+    """Negative counts beside a full diagonal make kappa more than 1, where it is cut off."""
+    data = ho.Dataset(TABLE, **PLAIN)
+    question, about = q.ClassConfusion(epsilon="1/2"), data.description
+    cells = np.array([110, -4, 3, -6, 112, -5, 2, -3, 91])
+    answer = question.read(Drawn(question.request(about), cells, None, about, None))
+    for agreement in (answer.cohens_kappa, answer.matthews_correlation):
+        assert agreement == 1
+        low, high = agreement.noise_interval()
+        assert high == 1
+        assert low < 0.95 <= answer.accuracy.noise_interval()[1]

@@ -369,8 +369,8 @@ def _to_arrow(source: Any) -> "pyarrow.Table":
     if arrow is not None:
         return arrow
     raise ArgumentError(
-        f"table must be a path, a pandas, Polars or Arrow table, or a DuckDB relation, "
-        f"got {type(source).__name__}."
+        "table must be a path, a pandas, Polars or Arrow table, a dict of columns or a DuckDB "
+        f"relation, got {type(source).__name__}."
     )
 
 

@@ -10,10 +10,9 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
-from heldout.arguments import as_number, shown
+from heldout.arguments import as_number, guess, shown
 from heldout.data.engine import Engine
 from heldout.data.scores import NARROWEST, WIDEST
 from heldout.data.sql import (
@@ -199,8 +198,8 @@ def number_rules(role: str, name: str, column_type: str) -> list[Rule]:
     return finite_rules(
         role,
         as_double(column(name), column_type),
-        missing=f"{role} {name!r} must be a number, but some are NULL, NaN or text. Give every "
-        f"row a {role}, or drop it by a rule that does not look at the label.",
+        missing=f"{role} {name!r} must be a number in every row, but some are NULL, NaN, text or "
+        "dates. Fill them in, or drop such rows by a rule that does not look at the label.",
         infinite=f"{role} {name!r} must be finite. Map it to a bounded range first.",
     )
 
@@ -286,8 +285,7 @@ def check_columns(engine: Engine, names: Sequence[str]) -> None:
 
 def _similar(name: Any, columns: Sequence[str]) -> str:
     """Guess which column was meant, by how names are spelt."""
-    near = get_close_matches(name, columns, n=1) if isinstance(name, str) else []
-    return f"Did you mean {near[0]!r}? " if near else ""
+    return f"{guess(name, columns)} ".lstrip()
 
 
 def check_plain(engine: Engine, names: Sequence[str]) -> None:
@@ -428,7 +426,7 @@ def _or_null(number: str, column_type: str = "DOUBLE") -> str:
 def check_counts(counts: Mapping[str, int], rules: Sequence[Rule], *, most_rows: int) -> None:
     """Raise for the first broken rule; which rule, and what to do, but no value of any row."""
     if counts["n"] == 0:
-        raise EmptyTable("table must have at least one row. Check the file.")
+        raise EmptyTable("The table has no rows. Check the file or the filter.")
     if counts["n"] > most_rows:
         raise UnreadableTable(
             f"table must have at most {most_rows:,} rows: beyond that, sums would not fit 64 bits."

@@ -156,8 +156,8 @@ def checked_place(path: str | os.PathLike[str], *pictures: str) -> Path:
         raise ArgumentError(f"A page must be saved as {endings}, got {shown(place.name)}.")
     if not _is_writable(place):
         raise ArgumentError(
-            f"path must be a file that can be written, got {shown(place.name)}. Check its "
-            "directory."
+            f"path must be a file that can be written, got {shown(os.fspath(path))}. Check that "
+            "its directory is there."
         )
     return place
 

@@ -23,6 +23,7 @@ from heldout.drawing.words import by_width
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.measure import Interval, Measure, Release
+from heldout.intervals.readings import OTHER_NAMES
 from heldout.intervals.tuned import HEAVY_TAILS
 from heldout.kernel.door import Drawn
 
@@ -171,7 +172,8 @@ class ByGroup(Release, Generic[Part_co]):
         """Return a measure's name, which may be spelt as an attribute is."""
         names = next(iter(self.groups.values())).measures
         spelt = {_as_attribute(name): name for name in names}
-        return metric if metric in names else spelt.get(_as_attribute(str(metric)), metric)
+        word = _as_attribute(str(metric))
+        return metric if metric in names else spelt.get(OTHER_NAMES.get(word, word), metric)
 
     def _every(self, metric: str) -> dict[str, Measure]:
         known = next(iter(self.groups.values())).measures

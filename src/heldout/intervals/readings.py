@@ -217,7 +217,7 @@ def range_of_costs(false_positive: float, false_negative: float) -> float:
     return 2 / (1 / false_positive + 1 / false_negative)
 
 
-_OTHER_NAMES = {
+OTHER_NAMES = {
     **{"sensitivity": "recall", "tpr": "recall", "true_positive_rate": "recall"},
     **{"ppv": "precision", "positive_predictive_value": "precision", "tnr": "specificity"},
     **{"true_negative_rate": "specificity", "fpr": "false_positive_rate", "f1": "f1_score"},
@@ -271,7 +271,7 @@ class ConfusionReadings(AsMatrix):
         known = {attribute(measure): measure for measure in (*CELLS, *registered())}
         wanted = known.get("negative_predictive_value" if name == "npv" else name.lower())
         if wanted is None:
-            mean = _OTHER_NAMES.get(name.lower())
+            mean = OTHER_NAMES.get(name.lower())
             mean = f" Use .{mean}." if mean else guess(name, () if name.startswith("_") else known)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.{mean}")
         return self._count(CELLS.index(wanted)) if wanted in CELLS else self._ratios[wanted]

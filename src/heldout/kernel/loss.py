@@ -19,6 +19,7 @@ Rational = str | int | Fraction | Decimal | float
 # An analyst's "1e999999999" must not fill the memory of the custodian's machine.
 _DIGITS = 400
 _LIMIT = 10**_DIGITS
+_SHORT = 10  # characters that a decimal may have; beyond them a fraction is easier to read
 _FRACTION = re.compile(r"[+-]?[0-9]+/[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,5}))?")
 
@@ -64,11 +65,11 @@ def show(number: Fraction | int) -> str:
 def decimal(number: Fraction) -> str:
     """Return an exact number as people write it: a short decimal if it has one, else a fraction.
 
-    >>> decimal(Fraction(37, 500)), decimal(Fraction(1, 3))
-    ('0.074', '1/3')
+    >>> decimal(Fraction(37, 500)), decimal(Fraction(1, 3)), decimal(Fraction(1, 100_000))
+    ('0.074', '1/3', '0.00001')
     """
-    short = f"{float(number):.6g}" if number < 10**6 else str(number)
-    return short if "e" not in short and Fraction(short) == number else str(number)
+    short = format(Decimal(f"{float(number):.6g}"), "f") if number < 10**6 else str(number)
+    return short if len(short) <= _SHORT and Fraction(short) == number else str(number)
 
 
 @lru_cache(maxsize=1024)
@@ -178,7 +179,7 @@ class Loss(_Amount):
     """The price of a release, or what was spent.
 
     >>> str(Loss.pure("0.5")), str(Loss.approximate(1, "1e-6")), str(Loss.zcdp("1/8"))
-    ('epsilon 0.5', 'epsilon 1, delta 1/1000000', 'rho 0.125')
+    ('epsilon 0.5', 'epsilon 1, delta 0.000001', 'rho 0.125')
     """
 
     @classmethod

@@ -11,7 +11,7 @@ True
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from heldout.arguments import shown
+from heldout.arguments import guess, shown
 from heldout.errors import ArgumentError
 from heldout.questions.base import VERSION, Question
 from heldout.questions.groups import By
@@ -53,7 +53,9 @@ if TYPE_CHECKING:  # at run time a family is loaded when one of its questions is
 def __getattr__(name: str) -> type[Question[Any]]:
     question = None if name.startswith("_") else find_class(name)
     if question is None:
-        raise AttributeError(f"module 'heldout.questions' has no attribute {name!r}")
+        known = () if name.startswith("_") else (find(kind).__name__ for kind in kinds())
+        near = guess(name, known).rstrip(".")
+        raise AttributeError(f"module 'heldout.questions' has no attribute {name!r}.{near}")
     globals()[name] = question
     return question
 

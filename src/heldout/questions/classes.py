@@ -210,17 +210,27 @@ class Linearised:
     counts: NoisyCounts
     contrast: Contrast
 
-    @cached_property
+    @property
     def value(self) -> float:
-        value = float(self.contrast(self.counts.estimate))
+        return float(np.clip(self._unbounded, self.contrast.low, self.contrast.high))
+
+    @cached_property
+    def _unbounded(self) -> float:
+        """Return the function beyond its range too, where noise has made counts negative."""
+        value = float(self._at(self.counts.estimate))
         return self.contrast.neutral if math.isnan(value) else value
 
     @cached_property
     def _slopes(self) -> Floats:
         cells = self.counts.estimate
         step = _STEP * max(float(cells.sum()), 1.0)
-        moved = self.contrast(cells + step * np.eye(cells.size))
-        return np.nan_to_num((moved - self.value) / step)
+        moved = self._at(cells + step * np.eye(cells.size))
+        return np.nan_to_num((moved - self._unbounded) / step)
+
+    def _at(self, cells: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            result: Floats = self.contrast.of(*np.moveaxis(cells, -1, 0))
+            return result
 
     @cached_property
     def _near(self) -> bool:

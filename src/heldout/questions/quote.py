@@ -250,12 +250,19 @@ def typical_sums(statistic: BoundedSum, guess: Guess) -> Ints:
     return np.append(sums, reaches).astype(np.int64)
 
 
+def check_questions(questions: Sequence[object]) -> None:
+    """Refuse what is no question, before its price is looked at."""
+    if not questions or not all(isinstance(question, Question) for question in questions):
+        listed = len(questions) == 1 and isinstance(questions[0], list | tuple)
+        raise ArgumentError(
+            "Pass one question or more, such as heldout.questions.Auc(epsilon=0.5)"
+            + (", one after the other and not in a list." if listed else ".")
+        )
+
+
 def booked_together(questions: Sequence[Question[Any]], about: Any) -> Priced:
     """The one request that several questions make; that of a question alone is its own."""
-    if not questions or not all(isinstance(question, Question) for question in questions):
-        raise ArgumentError(
-            "Pass one question or more, such as heldout.questions.Auc(epsilon='1/2')."
-        )
+    check_questions(questions)
     for question in questions:
         question.check(about)
     requests = [question.request(about) for question in questions]
@@ -311,6 +318,9 @@ class Quote:
             ] or [f"  {question.kind}: half-widths depend on the rows"]
         lines += [f"  {note}" for note in dict.fromkeys(self.assumptions) if note]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON."""

@@ -26,7 +26,7 @@ from heldout.kernel import Budget, Ledger, Loss
 from heldout.kernel.door import release
 from heldout.kernel.loss import Rational
 from heldout.questions.groups import Divisible
-from heldout.questions.quote import booked_together
+from heldout.questions.quote import booked_together, check_questions
 
 if TYPE_CHECKING:
     from heldout.intervals.confusion import ConfusionRelease
@@ -80,7 +80,8 @@ class PrivateSession:
         if not isinstance(dataset, self.holds):
             raise ArgumentError(
                 f"A {type(self).__name__} needs a {self.holds.__name__}, got a "
-                f"{type(dataset).__name__}."
+                f"{type(dataset).__name__}. Describe the rows first: "
+                f"{self.holds.__name__}(rows, ...)."
             )
         self._table = dataset
         open_ledger = ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger)
@@ -222,6 +223,7 @@ class PrivateSession:
         `said` are public guesses of the rows, as in `heldout.questions.Guess`: `positives=500`,
         `auc=0.85`, and `rows=5000` where their number is not public.
         """
+        check_questions(questions)
         return q.Quote(questions, self._about, guess or q.Guess(**guesses), level)
 
     def viewing(self, rows: PrivateTable) -> Self:
@@ -678,6 +680,22 @@ _READ_OFF = {
     "roc_auc": "session.auc(epsilon=...)",
     "f1": "session.confusion(epsilon=...).f1_score",
     "f1_score": "session.confusion(epsilon=...).f1_score",
+    "accuracy_score": "session.confusion(epsilon=...).accuracy",
+    "confusion_matrix": "session.confusion(epsilon=...)",
+    "roc_curve": "session.curves(epsilon=...).roc",
+    "precision_recall_curve": "session.curves(epsilon=...).precision_recall",
+    "calibration_curve": "session.curves(epsilon=...).calibration",
+    "average_precision_score": "session.average_precision(epsilon=...)",
+    "brier_score": "session.brier(epsilon=...)",
+    "brier_score_loss": "session.brier(epsilon=...)",
+    "threshold_for_recall": "session.threshold_for(recall=0.9, epsilon=...)",
+    **dict.fromkeys(
+        ("groups", "group", "by_group", "group_by", "groupby", "fairness", "gap", "gap_in"),
+        "session.confusion(by='sex', epsilon=...), with the column declared in groups=",
+    ),
+    **dict.fromkeys(
+        ("evaluate", "run", "score", "metrics", "summary"), "session.report(epsilon=...)"
+    ),
 }
 
 

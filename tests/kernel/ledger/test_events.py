@@ -36,7 +36,7 @@ GOLDEN = {
     LAPLACE: "epsilon 0.2",
     GAUSSIAN: "rho 0.125",
     EXPONENTIAL: "epsilon 0.25",
-    APPROXIMATE: "epsilon 0.5, delta 1/1000000",
+    APPROXIMATE: "epsilon 0.5, delta 0.000001",
     polynomial_tail("5"): "epsilon 1",
     polynomial_tail("3/2"): "epsilon 0.625",
     '{"kind":"smooth-cauchy","parameters":{"a":"1/3","beta":"1/6"},"version":1}': "epsilon 0.5",
@@ -55,7 +55,7 @@ GOLDEN = {
     '{"kind":"objective-perturbation","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 0.5",
     '{"kind":"declared","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 0.5",
     composed(LAPLACE, EXPONENTIAL): "epsilon 0.45",
-    composed(LAPLACE, APPROXIMATE): "epsilon 0.7, delta 1/1000000",
+    composed(LAPLACE, APPROXIMATE): "epsilon 0.7, delta 0.000001",
     composed(EXPONENTIAL, GAUSSIAN): "rho 0.15625",
     composed(composed(LAPLACE), LAPLACE): "epsilon 0.4",
 }

@@ -73,8 +73,7 @@ class Books:
                 raise LedgerError(f"This ledger has more than one account {shown(name)}.")
             known = [row.name for row in self.tables.accounts() if row.kind == "data" and row.name]
             raise LedgerError(
-                f"{no_such('account', name, sorted(known))} Or register it: heldout ledger "
-                "register."
+                f"{no_such('account', name, sorted(known))} To add one: heldout ledger register."
             )
         opening = self.tables.opening(rows[0].id)
         if opening.content.get("name") != name:
@@ -116,9 +115,9 @@ class Books:
             }
             was = ", ".join(f"{word}={shown(protected.get(key))}" for word, key in named.items())
             raise BudgetMismatch(
-                "neighbours, unit and rows_per_unit must match those that the account was opened "
-                f"with ({was}); under 'label' the outcome must match too. Declare the data set as "
-                "before: losses under two neighbouring relations do not add up."
+                f"This account protects rows otherwise: {was}. Declare the data set in the same "
+                "way, with the same outcome under 'label': losses under two neighbouring "
+                "relations do not add up."
             )
 
     def line(self, account: str) -> Line:

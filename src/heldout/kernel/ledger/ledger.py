@@ -540,8 +540,7 @@ def _refuse_overspending(line: Line, charge: Loss) -> None:
     poorest = [row for (row, _), left in zip(line, lefts, strict=True) if left == least]
     whose = _whose(poorest[0]) if poorest else ""
     refusal = BudgetExceeded(
-        f"The request must cost at most what is left{whose} ({least}), got {charge}. "
-        "Nothing was charged; ask for less."
+        f"This costs {charge}, and {least} is left{whose}. Nothing was charged; ask for less."
     )
     refusal.cost, refusal.left = str(charge), str(least)
     raise refusal

@@ -415,8 +415,7 @@ class ByContent:
         """Open an account for rows that the ledger does not know."""
         if content.budget is None:
             raise ArgumentError(
-                "budget must be given when a data set is opened for the first time. "
-                "Pass Budget(epsilon=...)."
+                "These rows have no budget yet. Pass one, such as budget=3 (--budget 3)."
             )
         if content.name is not None and not content.new and books.tables.named(content.name):
             raise BudgetMismatch(_KNOWN.format(name=shown(content.name)))

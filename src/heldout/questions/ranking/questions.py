@@ -13,6 +13,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
 from heldout.kernel.curves.heldout import TableWithArea
 from heldout.kernel.door import Drawn, Request, Staged
+from heldout.kernel.loss import decimal
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.ranking.mechanism import METHODS, RankingDraw, RankSumDraw, RankSums
 from heldout.kernel.ranking.statistic import (
@@ -136,12 +137,13 @@ class _Ranking(Question[R_co]):
         if self.method != DEFAULT:
             return
         if self.price > MOST_EPSILON:
-            raise ArgumentError(f"epsilon must be at most {MOST_EPSILON}, got {self.price}.")
+            price = decimal(self.price)
+            raise ArgumentError(f"epsilon must be at most {MOST_EPSILON}, got {price}.")
         # Refused here if any outcome of the first look would leave too little for the value.
         if self.price < LEAST_EPSILON:
             raise ArgumentError(
-                f"epsilon must be at least {LEAST_EPSILON} for the {self.title}, got "
-                f"{self.price}. Use a larger epsilon, or pass method='polynomial-tail'."
+                f"epsilon must be at least {decimal(LEAST_EPSILON)} for the {self.title}, got "
+                f"{decimal(self.price)}. Pass a larger epsilon, or method='polynomial-tail'."
             )
 
     def _resolution(self, about: ScoredRows) -> str:
@@ -288,7 +290,8 @@ class _Area(_Ranking[Area_co], Divisible[Area_co, ByGroup[Area_co]], Generic[Are
             )
         if self.method == DEFAULT and self.price / moved < LEAST_EPSILON:
             raise ArgumentError(
-                f"epsilon must be at least {moved * LEAST_EPSILON} by group, got {self.price}."
+                f"epsilon must be at least {decimal(moved * LEAST_EPSILON)} by group, got "
+                f"{decimal(self.price)}."
             )
 
     def in_group(self, epsilon: Fraction) -> Self:
