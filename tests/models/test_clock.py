@@ -22,7 +22,7 @@ attacks: Any = importlib.import_module("attacks")
 pytestmark = pytest.mark.skipif(not sandbox.available()["seccomp"], reason="no seccomp here")
 
 X = [f"x{i}" for i in range(attacks.WIDTH)]
-LATE = 5_000
+LATE = 1_000
 FALSE_ALARM = 1e-3  # chance that a sound machine fails one of the rank tests below
 
 

@@ -3,6 +3,7 @@
 import importlib
 import pickle
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,12 @@ def linear(width: int = 1) -> bytes:
     return bytes(attacks.model(nodes, {"w": attacks.floats(4, width)}))
 
 
+@cache
+def loaded(width: int = 1) -> Any:
+    """The same, checked once: that takes a process of its own."""
+    return ho.models.load(linear(width))
+
+
 def scores(model: Any, rows: pd.DataFrame, **options: Any) -> Any:
     found = ho.models.score(model, rows, features=X, row_key="id", **options)
     return np.column_stack([found.to_arrow()[name].to_numpy() for name in found.scores])
@@ -61,7 +68,7 @@ def test_a_proven_model_scores_as_the_runtime_does_alone() -> None:
 
 
 def test_the_swap_test_holds_for_what_is_proven() -> None:
-    model, rows, others = ho.models.load(linear()), frame(8), frame(8, seed=1)
+    model, rows, others = loaded(), frame(8), frame(8, seed=1)
     before = scores(model, rows)
     for keep in (0, 3, 7):
         changed = others.copy()
@@ -149,19 +156,19 @@ def test_nan_infinity_and_missing_cells_give_the_default() -> None:
 
 
 def test_three_classes_give_three_columns_and_two_the_second() -> None:
-    three, rows = ho.models.load(linear(3)), frame(4)
+    three, rows = loaded(3), frame(4)
     assert three.width == 3
     found = ho.models.score(three, rows, features=X)
     assert found.scores == ("score_0", "score_1", "score_2")
-    assert ho.models.score(ho.models.load(linear(2)), rows, features=X).scores == ("score",)
-    both = ho.models.load(linear(2))
+    assert ho.models.score(loaded(2), rows, features=X).scores == ("score",)
+    both = loaded(2)
     assert np.array_equal(scores(both, rows), scores(both, rows, column=1))
     with pytest.raises(ArgumentError, match="below 2"):
         scores(both, rows, column=2)
 
 
 def test_the_result_is_a_table_for_every_workflow(tmp_path: Path) -> None:
-    model, rows = ho.models.load(linear()), frame(60)
+    model, rows = loaded(), frame(60)
     first = ho.models.score(model, rows, features=X, row_key="id", into="a")
     both = ho.models.score(model, first, features=X, row_key="id", into="b", default=0.5)
     assert both.columns == [*rows.columns, "a", "b"]
@@ -180,7 +187,7 @@ def test_the_result_is_a_table_for_every_workflow(tmp_path: Path) -> None:
 
 
 def test_rows_scored_by_two_models_share_one_budget() -> None:
-    model, rows = ho.models.load(linear()), frame(60)
+    model, rows = loaded(), frame(60)
     ledger = ho.Ledger.open("sqlite://")
     for which in ("a", "b"):
         scored = ho.models.score(model, rows, features=X, row_key="id", into=which)
@@ -196,7 +203,7 @@ def test_a_column_called_row_key_is_no_key() -> None:
 
 
 def test_the_result_shows_no_row() -> None:
-    found = ho.models.score(ho.models.load(linear()), frame(), features=X, row_key="id")
+    found = ho.models.score(loaded(), frame(), features=X, row_key="id")
     assert repr(found) == "ScoredRows(scores=['score'], row_key='id')"
     with pytest.raises(TypeError, match="private rows"):
         pickle.dumps(found)
@@ -217,14 +224,14 @@ def test_columns_that_do_not_fit_are_named_to_whoever_declares_them(
 ) -> None:
     rows = frame().assign(text="a")
     with pytest.raises(ArgumentError, match=words):
-        ho.models.score(ho.models.load(linear()), rows, features=features)
+        ho.models.score(loaded(), rows, features=features)
 
 
 def test_a_column_that_is_not_there_is_missed_by_name() -> None:
     with pytest.raises(MissingColumn, match="nope"):
-        ho.models.score(ho.models.load(linear()), frame(), features=[*X[:3], "nope"])
+        ho.models.score(loaded(), frame(), features=[*X[:3], "nope"])
     with pytest.raises(HeldoutError, match="has a column 'Y' already"):
-        ho.models.score(ho.models.load(linear()), frame(), features=X, into="Y")
+        ho.models.score(loaded(), frame(), features=X, into="Y")
 
 
 def test_a_table_that_changes_while_it_is_scored_is_refused(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """`heldout ask`: any registered question, of a table or of a server."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -40,25 +40,32 @@ app = App(name="ask", help_flags=[], version_flags=[])  # words are read once th
 @app.default
 def ask(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
     """Ask any question, of a table or of a server."""
-    asking, rest = make_app(), list(words)
-    kinds = [name for name in asking if not name.startswith("-")]
+    rest, askable = list(words), _askable()
+    kinds = [question.kind for question in askable]
     place = _place_of_kind(rest, kinds)
     if place is not None:
+        askable = {one: options for one, options in askable.items() if one.kind == rest[place]}
         rest = [rest[place], *rest[:place], *rest[place + 1 :]]
     elif rest and rest not in (["--help"], ["-h"]):
         _refuse(rest, kinds)
     how: dict[str, Any] = {"exit_on_error": False, "print_error": False}
     try:
-        asking(rest or ["--help"], result_action="return_value", **how)
+        make_app(askable)(rest or ["--help"], result_action="return_value", **how)
     except CycloptsError as error:
         error.command_chain = ("ask", *(error.command_chain or ()))
         raise
 
 
-def make_app() -> App:
-    """Make a command of every registered question whose rows a command can open."""
+def _askable() -> dict[type["Question[Any]"], type[Custody]]:
+    """Return every registered question whose rows a command can open, and the rows' options."""
     from heldout.questions import registered
 
+    askable = {question: options_for(question.of) for question in registered()}
+    return {question: options for question, options in askable.items() if options is not None}
+
+
+def make_app(askable: Mapping[type["Question[Any]"], type[Custody]]) -> App:
+    """Make a command of each of these questions: of all for a list, else of one."""
     asking = App(
         name="heldout ask",
         help=HELP,
@@ -69,11 +76,9 @@ def make_app() -> App:
         version_flags=[],
     )
     asking["--help"].group = "Parameters"
-    for place, question in enumerate(registered()):
-        options = options_for(question.of)
-        if options is not None:
-            command = _command(question, options)
-            asking.command(command, name=question.kind, help=_help(question), sort_key=place)
+    for place, (question, options) in enumerate(askable.items()):
+        command = _command(question, options)
+        asking.command(command, name=question.kind, help=_help(question), sort_key=place)
     return asking
 
 

@@ -143,11 +143,13 @@ def test_one_row_adds_0_or_1_to_every_cut():
     assert positive[-1] == 0
 
 
+TIMES, WEIGHTS = np.polynomial.legendre.leggauss(64)
+
+
 def law(scores, scale):
     """Permute-and-flip's probabilities, by integrating over the time of arrival."""
     accept = np.exp((scores - scores.max()) / scale)
-    times, weights = np.polynomial.legendre.leggauss(64)
-    times, weights = (times + 1) / 2, weights / 2
+    times, weights = (TIMES + 1) / 2, WEIGHTS / 2
     factors = 1 - times[:, None] * accept
     return np.array(
         [
