@@ -17,6 +17,7 @@ from heldout.data.scores import grid_body
 from heldout.data.sql import INTEGER_TYPES
 from heldout.errors import UnreadableTable
 from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.ranking.statistic import RankedRows
 from heldout.kernel.statistic import BoundedSum, compute
 from heldout.questions.counts import ThresholdCounts
 
@@ -206,3 +207,24 @@ def test_labels_of_every_integer_type_are_counted_as_the_same_numbers(kind, peop
     session.average_precision(epsilon="1")
     session.compare(score="q", epsilon="1")
     session.confusion(epsilon="1")
+
+
+def test_many_scores_are_sorted_once_and_rank_as_before(monkeypatch, tmp_path) -> None:
+    random = np.random.default_rng(3)
+    labels, scores = random.integers(0, 2, 500), random.integers(0, 90, 500) / 90
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"y": labels, "p": scores, "id": np.arange(500) // 3}), path)
+    people = {"unit": "id", "rows_per_unit": 2}
+
+    def ranked() -> tuple[Any, Any]:
+        rows = ho.Dataset(path, label="y", score="p", **people)
+        statistics = [RankedRows("auc"), RankedRows("average-precision")]
+        values = [one.read(rows._fetch(one.body())) for one in statistics]
+        return values, rows._fetch(LABELS_AND_SCORES)
+
+    as_they_lie, columns = ranked()
+    monkeypatch.setattr("heldout.data.dataset.FEW_ROWS", 100)
+    as_sorted, by_class = ranked()
+    assert as_sorted == as_they_lie
+    pairs = [sorted(zip(*each.values(), strict=True)) for each in (columns, by_class)]
+    assert pairs[0] == pairs[1] == list(zip(*by_class.values(), strict=True))

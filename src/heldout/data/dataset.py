@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from heldout.arguments import OneOf
 from heldout.data import sql, validation
 from heldout.data.description import ScoredRows, declared_groups, kind_declared
-from heldout.data.duckdb import ArraysEngine, DuckDBEngine
+from heldout.data.duckdb import FEW_ROWS, ArraysEngine, DuckDBEngine
 from heldout.data.postgres import PostgresTable
 from heldout.data.scores import (
     FURTHEST,
@@ -15,10 +15,12 @@ from heldout.data.scores import (
     KeptColumns,
     Scale,
     ScoreMap,
+    by_class,
     declared_scales,
     declared_values,
     ends_of,
     grid_body,
+    sound,
 )
 from heldout.data.table import PrivateTable
 from heldout.data.validation import checked_rivals, checked_weight, other_label
@@ -26,6 +28,8 @@ from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours
 
 LABELS_AND_SCORES = "SELECT label, score\nFROM evaluated"
+MOST_SORTED: Final = 2**24
+"""So many labels and scores are kept between questions: 150 MB."""
 
 
 class Dataset(PrivateTable):
@@ -292,26 +296,36 @@ class Dataset(PrivateTable):
         self._cached[LABELS_AND_SCORES] = KeptColumns(columns)
         return tally.rows
 
-    def _tallied(self, statement: str) -> GridTally:
-        """The score table of labels and scores that are read once, a batch at a time."""
+    def _score_table(self, body: str) -> sql.Columns:
+        """The score table, on this machine of labels and scores that are read a batch at a time."""
+        if self.remote:
+            return super()._fetch(body)
         assert isinstance(self._engine, DuckDBEngine)
+        self.check_unchanged()
         tally = GridTally(self.score_range)
-        self._engine.scan(statement, tally.add)
-        return tally
+        self._engine.scan(self.statement(LABELS_AND_SCORES), tally.add)
+        return tally.columns()
 
     def _fetch(self, body: str) -> sql.Columns:
-        """As for any private table, but the score table is read from the rows only once."""
+        """As for any private table, but the score table is read from the rows only once.
+
+        Many scores are sorted only once: whatever reads labels and scores asks for no order.
+        """
         if body not in self._cached:
-            if body != grid_body(self.score_range):
-                return super()._fetch(body)
-            if self.remote:
-                self._cached[body] = KeptColumns(super()._fetch(body))
+            if body == grid_body(self.score_range):
+                columns = self._score_table(body)
             else:
-                self.check_unchanged()
-                tally = self._tallied(self.statement(LABELS_AND_SCORES))
-                self._cached[body] = KeptColumns(tally.columns())
+                columns = super()._fetch(body)
+                if body != LABELS_AND_SCORES or not self._is_worth_sorting(columns):
+                    return columns
+                columns = by_class(columns)
+            self._cached[body] = KeptColumns(columns)
         self.check_unchanged()
         return self._cached[body].open()
+
+    def _is_worth_sorting(self, columns: sql.Columns) -> bool:
+        many = FEW_ROWS < len(columns["score"]) <= MOST_SORTED
+        return many and not self.remote and sound(columns, self.score_range)
 
     @property
     def description(self) -> ScoredRows:

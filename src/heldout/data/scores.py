@@ -319,6 +319,19 @@ def _all_within(values: Array, low: float, high: float) -> bool:
     return not np.ma.isMaskedArray(values) and bool(values.min() >= low and values.max() <= high)
 
 
+def by_class(columns: Columns) -> Columns:
+    """Sound labels and scores in another order: of either class from the lowest score on."""
+    import numpy as np
+
+    label, score = columns["label"], columns["score"]
+    classes = [np.sort(score[label == value]) for value in (0, 1)]
+    sizes = [len(scores) for scores in classes]
+    return {
+        "label": np.repeat(np.array([0, 1], dtype=label.dtype), sizes),
+        "score": np.concatenate(classes),
+    }
+
+
 class KeptColumns(Unshown[Columns]):
     """Un-noised counts between two releases, for `_fetch` alone."""
 
