@@ -36,6 +36,8 @@ STOPS: Final = np.array(
     [0, 0.003, 0.015, 0.05, 0.12, 0.25, 0.42, 0.6, 0.75, 0.88, 0.95, 0.985, 0.997, 1.0]
 )
 """Places within a bin, as shares of its negatives, where the curve is evaluated."""
+_ENDS: Final = STOPS[[0, -1]]
+"""Those that say how many rows a bin holds, so all that a fit looks at."""
 
 # What is believed beforehand, the same for all data; chosen by trials on the cells of
 # benchmarks.roc_error, so figures on those cells flatter it (docs/curves.md has fresh ones).
@@ -51,6 +53,7 @@ TOTAL: Final = 0.7  # deviation of the log of an unknown row count around its es
 _TINY: Final = 1e-7
 
 Residuals: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
+Slopes: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 
 
 @lru_cache(maxsize=16)  # by the table itself: a plan fits it to ask on, and a reading to read
@@ -69,7 +72,7 @@ def fitted_curve(table: NoisyTable, *, score_range: tuple[float, float]) -> Curv
     family = Family(guess, rows_known=table.rows is not None, turned=turned)
 
     def residuals(parameters: Floats) -> tuple[Floats, Floats]:
-        rates = family.curves(parameters)
+        rates = family.curves(parameters, _ENDS)
         sizes = family.counts(parameters)[::-1]
         noisy = []
         for index, (rate, size) in enumerate(zip(rates, sizes, strict=True)):
@@ -85,30 +88,29 @@ def fitted_curve(table: NoisyTable, *, score_range: tuple[float, float]) -> Curv
     return _assembled(table, rates, classes, score_range)
 
 
-def _slopes(residuals: Residuals, here: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def _slopes(residuals: Residuals, here: Floats) -> Slopes:
     """Noise and prior distances, and how each changes with each parameter."""
     noisy, prior = residuals(np.concatenate([here + np.eye(len(here)) * _STEP, here[None]]))
-    moved = ((residual[:-1] - residual[-1]) / _STEP for residual in (noisy, prior))
-    return noisy[-1], prior[-1], *moved
+    by_noisy, by_prior = ((residual[:-1] - residual[-1]) / _STEP for residual in (noisy, prior))
+    return noisy[-1], prior[-1], by_noisy, by_prior
 
 
-def _cost(residuals: Residuals, parameters: Floats, doubt: Floats) -> Floats:
-    """Prior distances squared and twice the softened noise, for each row of parameters.
+def _cost(noisy: Floats, prior: Floats, doubt: Floats) -> Floats:
+    """Prior distances squared and twice the softened noise, for each row of distances.
 
     Where `doubt` is not 0, a prior distance counts squared only up to about one over its root, and
     by its logarithm beyond.
     """
-    noisy, prior = residuals(parameters)
     squared = prior**2
     doubted = np.log1p(doubt * squared) / np.where(doubt > 0, doubt, 1.0)
     cost = np.where(doubt > 0, doubted, squared)
-    result: Floats = 2 * np.sqrt(noisy**2 + SOFTNESS**2).sum(axis=1) + cost.sum(axis=1)
+    result: Floats = 2 * np.sqrt(noisy**2 + SOFTNESS**2).sum(axis=-1) + cost.sum(axis=-1)
     return result
 
 
-def _curvature_root(residuals: Residuals, here: Floats, doubt: Floats) -> tuple[Floats, Floats]:
+def _curvature_root(at: Slopes, doubt: Floats) -> tuple[Floats, Floats]:
     """A root of the curvature of half the cost, by Gauss and Newton; and its gradient."""
-    noisy, prior, slopes, prior_slopes = _slopes(residuals, here)
+    noisy, prior, slopes, prior_slopes = at
     weights = 1 / np.sqrt(noisy**2 + SOFTNESS**2)
     believed = 1 / (1 + doubt * prior**2)
     root = np.hstack([slopes * np.sqrt(weights), prior_slopes * np.sqrt(believed)])
@@ -125,11 +127,11 @@ def _averaged(residuals: Residuals, best: Floats, doubt: Floats) -> Floats:
 
     The points fill the space evenly and are the same at each call: no privacy mechanism.
     """
-    root = _triangular(_curvature_root(residuals, best, doubt)[0])
+    root = _triangular(_curvature_root(_slopes(residuals, best), doubt)[0])
     normal = normal_quantile(evenly_filling(len(best))[:_PAIRS])
     normal = np.concatenate([normal, -normal])
     points = best + _WIDER * np.linalg.solve(root, normal.T).T
-    logs = ((normal**2).sum(axis=1) - _cost(residuals, points, doubt)) / 2
+    logs = ((normal**2).sum(axis=1) - _cost(*residuals(points), doubt)) / 2
     most = np.sort(logs)[-_HEAVIEST]
     weights = np.exp(np.minimum(logs - most, 0.0))
     result: Floats = weights @ points / weights.sum()
@@ -141,32 +143,34 @@ def _best_of_starts(residuals: Residuals, family: "Family") -> Floats:
     are if that leaves more of them unexplained than noise does: a curve unlike the belief is too
     far from it to be found."""
     usual = _minimised(residuals, family.start(), family.doubt)
-    noisy, _ = residuals(usual[None])
-    if _cost(residuals, usual[None], family.doubt)[0] <= NOISE_COST * noisy.size:
+    noisy, prior = residuals(usual[None])
+    if _cost(noisy, prior, family.doubt)[0] <= NOISE_COST * noisy.size:
         return usual
     ends = np.stack([usual, _minimised(residuals, family.start_at_guess(), family.doubt)])
-    result: Floats = ends[np.argmin(_cost(residuals, ends, family.doubt))]
+    result: Floats = ends[np.argmin(_cost(*residuals(ends), family.doubt))]
     return result
 
 
 def _minimised(residuals: Residuals, start: Floats, doubt: Floats) -> Floats:
     """The parameters of least cost, from `start`."""
     here, damping = start, 1e-2
-    least = _cost(residuals, here[None], doubt)[0]
+    at = _slopes(residuals, here)
+    least = float(_cost(*at[:2], doubt))
     for _ in range(_ITERATIONS):
-        root, gradient = _curvature_root(residuals, here, doubt)
+        root, gradient = _curvature_root(at, doubt)
         curvature = root @ root.T
         for _ in range(8):
             damped = curvature + damping * np.diag(np.diag(curvature) + 1e-9)
             furthest = 1.5 + np.abs(here) / 2
             step = np.clip(np.linalg.solve(damped, -gradient), -furthest, furthest)
-            cost = _cost(residuals, (here + step)[None], doubt)[0]
+            onwards = _slopes(residuals, here + step)  # most steps are taken
+            cost = float(_cost(*onwards[:2], doubt))
             if cost < least:
                 break
             damping *= 5
         else:
             return here
-        here, won, least = here + step, least - cost, cost
+        here, at, won, least = here + step, onwards, least - cost, cost
         damping = max(damping / 5, 1e-7)
         if won < _ENOUGH:
             break
@@ -313,23 +317,24 @@ class Family:
         begin[self.bins + 2 : 2 * self.bins + 1] = np.linalg.solve(self._root, bends)
         return begin
 
-    def curves(self, parameters: Floats) -> tuple[Floats, Floats]:
+    def curves(self, parameters: Floats, stops: Floats = STOPS) -> tuple[Floats, Floats]:
         """False and true positive rate: row, bin from the highest, place within the bin."""
         bins = self.bins
         logs = parameters[:, :bins]
         shares = np.exp(logs - logs.max(axis=1, keepdims=True))
         shares = shares / shares.sum(axis=1, keepdims=True)
         starts = np.cumsum(shares, axis=1) - shares
-        fpr = starts[:, :, None] + shares[:, :, None] * STOPS
+        fpr = starts[:, :, None] + shares[:, :, None] * stops
         a, b = parameters[:, bins], np.exp(parameters[:, bins + 1])
         bend = parameters[:, bins + 2 : 2 * bins + 1] @ self._root.T
-        ends = np.pad(bend, ((0, 0), (1, 1)), mode="edge") if bins > 1 else np.zeros((len(a), 2))
-        bent = ends[:, :-1, None] + (ends[:, 1:] - ends[:, :-1])[:, :, None] * STOPS
+        at_ends = (bend[:, :1], bend, bend[:, -1:])
+        ends = np.concatenate(at_ends, axis=1) if bins > 1 else np.zeros((len(a), 2))
+        bent = ends[:, :-1, None] + (ends[:, 1:] - ends[:, :-1])[:, :, None] * stops
         probit = normal_quantile(np.clip(fpr, _TINY, 1 - _TINY))
         tpr = normal_share(a[:, None, None] + b[:, None, None] * probit + bent)
         tpr[:, 0, 0], tpr[:, -1, -1] = 0.0, 1.0
         start, stop = tpr[:, :, :1], tpr[:, :, -1:]
-        straight = start + (stop - start) * STOPS
+        straight = start + (stop - start) * stops
         tpr = straight + parameters[:, -3, None, None] * (tpr - straight)
         # A strong bend may overshoot within a bin; no curve does.
         tpr = np.clip(tpr, np.minimum(start, stop), np.maximum(start, stop))
