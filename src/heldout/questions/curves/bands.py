@@ -12,12 +12,12 @@ are the multiples of square roots of primes, which fill the cube evenly, and the
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, wraps
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heldout.arrays import Floats, Ints
 from heldout.intervals.areas import area_variance
@@ -51,6 +51,7 @@ __all__ = [
 
 _PLACES: Final = np.unique(np.concatenate([np.linspace(0, 1, 129), np.linspace(0, 0.05, 26)]))
 _DRAWS: Final = 3000
+_MOST_KEPT: Final = 2**18  # numbers of a stream, 2 MB
 _MOST_SIMULATED: Final = 64  # bins; beyond, or without a known law, Bonferroni
 
 
@@ -381,8 +382,9 @@ def _normal_column() -> Floats:
 #
 # The numbers are the same at each call, and on every machine: whole-numbered hashes of counters.
 # None of this is a privacy mechanism; all of it is arithmetic on released numbers.
-def _hashes(stream: int, counters: NDArray[np.unsignedinteger[Any]]) -> Any:
+def _hashes(stream: int, count: int) -> Any:
     """Whole numbers of 64 bits that look random: SplitMix64 (Steele, Lea and Flood 2014)."""
+    counters = np.arange(count, dtype=np.uint64)
     with np.errstate(over="ignore"):
         mixed = counters + np.uint64((stream << 40) + 1)
         mixed *= np.uint64(0x9E3779B97F4A7C15)
@@ -394,37 +396,54 @@ def _hashes(stream: int, counters: NDArray[np.unsignedinteger[Any]]) -> Any:
     return mixed
 
 
-def _uniform_at(stream: int, counters: NDArray[np.unsignedinteger[Any]]) -> Floats:
-    halves = (_hashes(stream, counters) >> np.uint64(11)) + 0.5
-    halves *= 2.0**-53
-    return np.asarray(halves, dtype=np.float64)
+def _kept(law: Callable[[int, int], Floats]) -> Callable[..., Floats]:
+    """Keep the longest row of numbers of each stream that was asked for: shorter ones begin it.
+
+    Tables of many groups, and two looks at one table, are driven by the same numbers.
+    """
+    longest: dict[int, Floats] = {}
+
+    @wraps(law)
+    def first(stream: int, *shape: int) -> Floats:
+        count = math.prod(shape)
+        row = longest.get(stream)
+        if row is None or len(row) < count:
+            row = law(stream, count)
+            row.setflags(write=False)
+            if count <= _MOST_KEPT:
+                longest[stream] = row
+        return row[:count].reshape(shape)
+
+    return first
 
 
-def uniform(stream: int, *shape: int) -> Floats:
+@_kept
+def uniform(stream: int, count: int) -> Floats:
     """Numbers in (0, 1).
 
     >>> uniform(1, 3).round(4).tolist()
     [0.0985, 0.0454, 0.2483]
     """
-    return _uniform_at(stream, np.arange(math.prod(shape), dtype=np.uint64)).reshape(shape)
+    halves = (_hashes(stream, count) >> np.uint64(11)) + 0.5
+    halves *= 2.0**-53
+    return np.asarray(halves, dtype=np.float64)
 
 
-@lru_cache(maxsize=4)
-def normal(stream: int, *shape: int) -> Floats:
+@_kept
+def normal(stream: int, count: int) -> Floats:
     """Numbers of a standard normal law."""
-    drawn = normal_quantile(uniform(stream, *shape))
-    drawn.setflags(write=False)
-    return drawn
+    return normal_quantile(uniform(stream, count))
 
 
-def nearly_normal(stream: int, *shape: int) -> Floats:
+@_kept
+def nearly_normal(stream: int, count: int) -> Floats:
     """Sums of four uniform numbers, of mean 0 and variance 1: for scatter, where tails are moot."""
-    mixed = _hashes(stream, np.arange(math.prod(shape), dtype=np.uint64))
+    mixed = _hashes(stream, count)
     every_other, half = np.uint64(0x0000FFFF0000FFFF), np.uint64(0xFFFFFFFF)
     pairs = (mixed & every_other) + (mixed >> np.uint64(16) & every_other)
     drawn: Floats = (pairs & half) + (pairs >> np.uint64(32)) - 131070.0
     drawn *= math.sqrt(3) / 65536
-    return drawn.reshape(shape)
+    return drawn
 
 
 def gamma(stream: int, shape: Floats) -> Floats:
@@ -436,13 +455,12 @@ def gamma(stream: int, shape: Floats) -> Floats:
     whole = shape.ravel().copy()
     whole[small] += 1
     root = 1 / (3 * np.sqrt(whole))
-    cube = nearly_normal(stream, len(whole))
-    cube *= root
+    cube = nearly_normal(stream, len(whole)) * root
     cube += 1 - root * root
     np.maximum(cube, 0.01, out=cube)
     drawn: Floats = whole * cube * cube * cube
     if len(small):
-        chance = np.log(_uniform_at(stream + 1, small.astype(np.uint64)))
+        chance = np.log(uniform(stream + 1, len(whole))[small])
         drawn[small] *= np.exp(np.maximum(chance / shape.ravel()[small], -600.0))
     return drawn.reshape(shape.shape)
 

@@ -128,14 +128,21 @@ def _averaged(residuals: Residuals, best: Floats, doubt: Floats) -> Floats:
     The points fill the space evenly and are the same at each call: no privacy mechanism.
     """
     root = _triangular(_curvature_root(_slopes(residuals, best), doubt)[0])
-    normal = normal_quantile(evenly_filling(len(best))[:_PAIRS])
-    normal = np.concatenate([normal, -normal])
+    normal = _pairs(len(best))
     points = best + _WIDER * np.linalg.solve(root, normal.T).T
     logs = ((normal**2).sum(axis=1) - _cost(*residuals(points), doubt)) / 2
     most = np.sort(logs)[-_HEAVIEST]
     weights = np.exp(np.minimum(logs - most, 0.0))
     result: Floats = weights @ points / weights.sum()
     return result
+
+
+@lru_cache(maxsize=4)
+def _pairs(columns: int) -> Floats:
+    normal = normal_quantile(evenly_filling(columns)[:_PAIRS])
+    both = np.concatenate([normal, -normal])
+    both.setflags(write=False)
+    return both
 
 
 def _best_of_starts(residuals: Residuals, family: "Family") -> Floats:
