@@ -51,7 +51,7 @@ def pairs_won(positives: Any, negatives: Any) -> int:
     return int(below.sum(dtype=np.int64)) + int(not_above.sum(dtype=np.int64))
 
 
-def rising(scores: Any) -> Any:
+def rising(scores: Any) -> Floats:
     """The scores from the lowest on; `heldout.Dataset` keeps those of many rows so.
 
     >>> rising([0.4, 0.1]).tolist()

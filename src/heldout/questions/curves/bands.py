@@ -396,7 +396,7 @@ def _hashes(stream: int, count: int) -> Any:
     return mixed
 
 
-def _kept(law: Callable[[int, int], Floats]) -> Callable[..., Floats]:
+def _remembered(law: Callable[[int, int], Floats]) -> Callable[..., Floats]:
     """Keep the longest row of numbers of each stream that was asked for: shorter ones begin it.
 
     Tables of many groups, and two looks at one table, are driven by the same numbers.
@@ -417,7 +417,7 @@ def _kept(law: Callable[[int, int], Floats]) -> Callable[..., Floats]:
     return first
 
 
-@_kept
+@_remembered
 def uniform(stream: int, count: int) -> Floats:
     """Numbers in (0, 1).
 
@@ -429,13 +429,13 @@ def uniform(stream: int, count: int) -> Floats:
     return np.asarray(halves, dtype=np.float64)
 
 
-@_kept
+@_remembered
 def normal(stream: int, count: int) -> Floats:
     """Numbers of a standard normal law."""
     return normal_quantile(uniform(stream, count))
 
 
-@_kept
+@_remembered
 def nearly_normal(stream: int, count: int) -> Floats:
     """Sums of four uniform numbers, of mean 0 and variance 1: for scatter, where tails are moot."""
     mixed = _hashes(stream, count)
