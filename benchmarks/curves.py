@@ -1,14 +1,15 @@
 """Curves: how often intervals hold, how wide they are, and errors beside a plain histogram's.
 
     python -m benchmarks.curves [--runs 16] [--rows 1000 5000] [--epsilon 1] [--neighbours ...]
-                                [--families smooth tied sharp] [--data DIR] [--held-back]
+                                [--families smooth tied sharp lost] [--data DIR] [--held-back]
                                 [--quotes] [--sets] [--named 0.2 0.5] [--groups]
 
 Families of made-up scores: `smooth`; `tied` (deciles, votes, leaves, heaps); `sharp` (a class ends
-at a point, or is wholly at one). With `--data` models of adult, CPS, diabetes, Reuters, SMS and
-Twitter join. `--held-back` takes other shapes, and scikit-learn's own sets with five kinds of
-models, which no setting was chosen on: look at them when all is chosen. Every run draws new rows
-(those of real sets are drawn without replacement) and new noise, as in production.
+at a point, or is wholly at one); `lost` (some positives score like negatives). With `--data` models
+of adult, CPS, diabetes, Reuters, SMS and Twitter join. `--held-back` takes other shapes, which no
+setting was chosen on: look at them when all is chosen; with `--families scikit-learn` that
+package's own sets with five kinds of models. Every run draws new rows (those of real sets are drawn
+without replacement) and new noise, as in production.
 
 Shares are of 95% intervals. A standard error follows each figure; that of a share counts a run's
 readings as one. `--named` buys counts at thresholds; `--groups` asks for the curves of two groups,
@@ -93,30 +94,57 @@ MADE_UP: dict[str, dict[str, tuple[float, Shape]]] = {
         "negatives end": (0.3, lambda y: np.where(y == 1, _even(y), 0.58 * _even(y))),
         "both ends": (0.3, lambda y: np.where(y == 1, _ends(y), 0.41 + 0.17 * _even(y))),
     },
+    "lost": {
+        "2%": (0.3, lambda y: _logistic(_normal(_less(y, 0.02), 2.5))),
+        "4%": (0.3, lambda y: _logistic(_normal(_less(y, 0.04), 3.5, -1.4))),
+        "4%, far apart": (0.2, lambda y: _logistic(_normal(_less(y, 0.04), 5.0, -2.0))),
+        "3%, else perfect": (0.3, lambda y: 1.0 * _apart(_less(y, 0.03))),
+        "6%, rare": (0.1, lambda y: _logistic(_normal(_less(y, 0.06), 3.0, -1.2))),
+        "5%, t": (
+            0.25,
+            lambda y: _logistic(RANDOM.standard_t(3.0, len(y)) + 3 * _less(y, 0.05) - 1),
+        ),
+    },
 }
 HELD_BACK: dict[str, dict[str, tuple[float, Shape]]] = {
     "smooth": {
-        "double exponential": (0.3, lambda y: _logistic(RANDOM.laplace(1.6 * y - 0.8))),
-        "beta": (0.35, lambda y: RANDOM.beta(np.where(y, 4.0, 2.0), np.where(y, 2.5, 5.0))),
-        "three groups": (0.15, lambda y: _logistic(
-            _normal(y, 1.8) + RANDOM.integers(3, size=len(y)))),
-        "chi-squared": (0.25, lambda y: np.exp(-RANDOM.chisquare(np.where(y, 2.0, 4.0)) / 4)),
+        "gamma": (0.2, lambda y: np.exp(-RANDOM.gamma(np.where(y, 1.0, 3.0)) / 3)),
+        "two humps": (0.35, lambda y: _logistic(_normal(y, 1.2) + 3.0 * (_even(y) < 0.4))),
+        "powers": (0.25, lambda y: _even(y) ** np.where(y, 0.5, 1.6)),
+        "unequal spread": (0.3, lambda y: _logistic((1 + y) * _normal(y, 1.0, -0.5))),
     },
     "tied": {
-        "points": (0.2, lambda y: np.minimum(RANDOM.poisson(np.where(y, 6.0, 3.0)), 20) / 20),
-        "twentieths": (0.4, lambda y: _steps(RANDOM.beta(np.where(y, 3, 1), 2.0), 20)),
-        "a third at 1/2": (0.3, lambda y: _some(y, 1 / 3, 0.5, _logistic(_normal(y, 2.0)))),
-        "few values, uneven": (0.3, lambda y: np.array([0.02, 0.07, 0.31, 0.9])[
-            np.searchsorted([-1.5, 0.0, 1.0], _normal(y, 1.2))]),
+        "sevenths": (0.3, lambda y: _steps(RANDOM.beta(np.where(y, 3.0, 1.5), 2.5), 7)),
+        "hundredths": (0.25, lambda y: _steps(_logistic(_normal(y, 1.8)), 100)),
+        "15 neighbours": (0.2, lambda y: _votes(y, 15)),
+        "half at 0.3": (0.3, lambda y: _some(y, 0.5, 0.3, _logistic(_normal(y, 1.5)))),
     },
     "sharp": {
-        "island": (0.25, lambda y: np.where(y == 1, _some(y, 0.3, 0.6, 0.75) + 0.1 * _even(y),
-                                            0.7 * _even(y))),
-        "negatives begin": (0.3, lambda y: np.where(y == 1, _even(y), 0.36 + 0.64 * _even(y))),
-        "ramp": (0.3, lambda y: np.where(y == 1, 0.2 + 0.8 * np.sqrt(_even(y)), 0.7 * _even(y))),
-        "some lost at 0": (0.2, lambda y: np.where(y * _even(y) > 0.8, 0, _apart(y))),
+        "a gap": (0.3, lambda y: np.where(y == 1, 0.61 + 0.39 * _even(y), 0.37 * _even(y))),
+        "negatives' island": (0.4, lambda y: np.where(
+            y == 1, _even(y), _some(y, 0.7, 0.24, 0.72) + 0.08 * _even(y))),
+        "top begins": (0.2, lambda y: np.where(y == 1, 0.33 + 0.67 * _even(y), _even(y) ** 2)),
+        "triangles": (0.3, lambda y: np.where(
+            y == 1, 0.9 - 0.6 * _even(y) * _even(y), 0.65 * _even(y) ** 0.7)),
+    },
+    "lost": {
+        "7%, beta": (0.3, lambda y: _beta(_less(y, 0.07))),
+        "3% of negatives": (0.3, lambda y: _logistic(
+            _normal(1 - _less(1 - y, 0.03), 3.0, -1.5))),
+        "3% of either": (0.2, lambda y: 1.0 * _apart(
+            np.where(y == 1, _less(y, 0.03), 1 - _less(1 - y, 0.03)))),
+        "10%, tenths": (0.25, lambda y: _steps(_logistic(_normal(_less(y, 0.1), 4.0, -2.0)), 10)),
     },
 }  # fmt: skip
+
+
+def _less(labels: Any, share: float) -> Any:
+    """Labels of which this share of the positives is lost among the negatives."""
+    return labels * (RANDOM.random(len(labels)) >= share)
+
+
+def _beta(labels: Any) -> Any:
+    return RANDOM.beta(1 + 5 * labels, 6 - 5 * labels)
 
 
 def _apart(labels: Any) -> Any:
@@ -484,7 +512,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, nargs="*", default=[1_000, 5_000])
     parser.add_argument("--epsilon", default="1")
     parser.add_argument("--neighbours", default="replace-one")
-    parser.add_argument("--families", nargs="*", default=["smooth", "tied", "sharp"])
+    parser.add_argument("--families", nargs="*", default=["smooth", "tied", "sharp", "lost"])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--held-back", action="store_true")
     parser.add_argument("--quotes", action="store_true")
@@ -493,10 +521,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--groups", action="store_true")
     asked = parser.parse_args([] if arguments is None else arguments)
     shapes = HELD_BACK if asked.held_back else MADE_UP
-    families = {name: list(made_up(shapes[name])) for name in asked.families}
+    families = {name: list(made_up(shapes[name])) for name in asked.families if name in shapes}
     if asked.data is not None:
         families["data"] = list(from_data(asked.data))
-    if asked.held_back:
+    if "scikit-learn" in asked.families:
         families["scikit-learn"] = list(from_scikit_learn())
     for family, sets in families.items():
         for rows in asked.rows:

@@ -18,12 +18,13 @@ from heldout.questions.curves.posterior import (
     _CURVED,
     _FINEST,
     Blocks,
+    Chances,
     Posterior,
     _Placed,
     by_blocks,
     softened,
 )
-from heldout.questions.curves.tuned import SEEN
+from heldout.questions.curves.tuned import FLOORS, SEEN
 
 __all__ = ["KnownRows"]
 
@@ -72,21 +73,23 @@ class KnownRows(Posterior):
     # --- the law of the cells: log odds alone ----------------------------------------------------
 
     def _start(self, odds: Floats) -> Floats:
-        return odds
+        return np.append(odds, np.full(2, self._usual_floor))
 
     @property
     def _odds_of_point(self) -> slice:
         return slice(0, self.cells)
 
+    @property
+    def _floors_of_point(self) -> slice:
+        return slice(self.cells, self.cells + 2)
+
     def _unpacked(
         self, points: Floats, fixed: Floats | None
-    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        rows = np.broadcast_to(self.totals, points.shape)
-        shares = np.broadcast_to(self.shares, points.shape)
-        chance = 1 / (1 + np.exp(-np.clip(points, -30, 30)))
-        if fixed is not None:
-            chance = np.where(np.isnan(fixed), chance, fixed)
-        return points, shares, shares, rows, chance
+    ) -> tuple[Floats, Floats, Floats, Floats, Chances]:
+        odds = points[..., self._odds_of_point]
+        rows = np.broadcast_to(self.totals, odds.shape)
+        shares = np.broadcast_to(self.shares, odds.shape)
+        return odds, shares, shares, rows, self._chances(points, fixed)
 
     @cached_property
     def _area_of_cells(
@@ -104,8 +107,9 @@ class KnownRows(Posterior):
         self, points: Floats, precisions: Blocks, fixed: Floats | None, trust: float = 1.0
     ) -> tuple[Floats, Floats]:
         sums, sum_counts, sum_scales = self._beside
-        odds, _, _, rows, chance = self._unpacked(points, fixed)
-        negatives, positives = rows * (1 - chance), rows * chance
+        odds, _, _, rows, chances = self._unpacked(points, fixed)
+        positives = rows * chances.positive
+        negatives = rows - positives
         size, slope = softened((positives - self.counts[1]) / self.scales[1])
         cost = size.sum(axis=1)
         slope /= self.scales[1]
@@ -121,23 +125,31 @@ class KnownRows(Posterior):
         away = odds - self._prior[0]
         pulled = by_blocks(away, precisions)
         cost += (away * pulled).sum(axis=1) / 2
-        return cost, positives * (1 - chance) * slope + pulled
+        slope *= rows
+        gradient = np.empty(points.shape)
+        gradient[:, self._odds_of_point] = slope * chances.by_odds + pulled
+        cost += self._floors_in(points, chances, slope, gradient)
+        return cost, gradient
 
     def _curvature(self, point: Floats, precision: Floats, fixed: Floats) -> Floats:
         sums, sum_counts, sum_scales = self._beside
-        _, _, _, rows, chance = self._unpacked(point, fixed)
-        lead, positives = rows * chance * (1 - chance), rows * chance
+        _, _, _, rows, chances = self._unpacked(point, fixed)
+        positives = rows * chances.positive
+        lead = rows[:, None] * chances.slopes
         off = (positives - self.counts[1]) / self.scales[1]
-        total = np.diag(lead**2 / np.sqrt(off**2 + _CURVED**2) / self.scales[1] ** 2)
+        total = (lead.T / np.sqrt(off**2 + _CURVED**2) / self.scales[1] ** 2) @ lead
         if len(sum_scales):
             off = (sums @ positives - sum_counts[1]) / sum_scales
-            joined = sums * lead
+            joined = sums @ lead
             total += (joined.T / np.sqrt(off**2 + _CURVED**2) / sum_scales**2) @ joined
         if self._area_of_cells is not None:
             off, to_negatives, to_positives = self._area_of_cells(rows - positives, positives)
-            along = lead * (to_positives - to_negatives)
+            along = (to_positives - to_negatives) @ lead
             total += np.outer(along, along) / math.sqrt(float(off) ** 2 + _CURVED**2)
-        result: Floats = total + precision + 1e-6 * np.eye(len(point))
+        k = self.cells
+        total[:k, :k] += precision
+        total[k:, k:] += np.eye(2) / FLOORS**2
+        result: Floats = total + 1e-6 * np.eye(len(point))
         return result
 
     # --- within the cells ------------------------------------------------------------------------
@@ -145,15 +157,18 @@ class KnownRows(Posterior):
     def _placed(self, points: Floats, fixed: Floats) -> _Placed:
         """Outcomes by part: as many rows as it has, and of them positives as the odds go."""
         draws, cell = len(points), self.cell
-        odds, _, _, rows, chance = self._unpacked(points, fixed)
-        counts = self._counted(np.stack([rows * (1 - chance), rows * chance]))
-        positives = counts[1]
+        odds, _, _, rows, chances = self._unpacked(points, fixed)
+        counts = self._counted(rows * np.stack([1 - chances.lead, chances.lead]))
+        low, high = chances.of_class
+        above = counts * np.stack([1 - low, 1 - high])[:, :, :1]
+        floors = self._on_floors((counts - above)[::-1], above)
+        positives = np.clip(above[1] + floors[1], 0.0, self.totals)
         mass = np.broadcast_to(self.base, (draws, len(cell)))
         laws, beyond = self._within(mass, counts, odds, np.zeros(rows.shape, dtype=bool))
         law = laws[1] / np.maximum(self._summed(laws[1]), 1e-300)[:, cell]
-        inside = positives[:, cell]
-        scattered = gamma(35, law * np.maximum(inside, 0.2) + 1e-4) + 1e-300
-        placed = scattered / self._summed(scattered)[:, cell] * inside
+        law = law * np.maximum(above[1], 0.2)[:, cell] + mass * floors[1][:, cell]
+        scattered = gamma(35, law + 1e-4) + 1e-300
+        placed = scattered / self._summed(scattered)[:, cell] * positives[:, cell]
         placed = np.minimum(placed, self.part_rows)
         room = self.part_rows - placed  # what a part cannot hold others do
         lost = np.maximum(positives - self._summed(placed), 0.0)

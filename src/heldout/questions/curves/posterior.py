@@ -3,7 +3,8 @@
 The rows' true counts by class and cell of the table are drawn from their posterior law: given the
 noisy counts with the scales of their noise, the counts beside them and the noisy area. Beforehand
 the share of positives is believed to change smoothly from cell to cell, with room for jumps at
-heaps; how far it bends is learnt. Within a cell rows lie evenly or in lumps, as often as the
+heaps; how far it bends is learnt. Some rows of each class may score as if they were of the other;
+how many is learnt, too. Within a cell rows lie evenly or in lumps, as often as the
 division of the bins at their crowded cells says. Every reading is then a quantile of draws.
 
 All of it is arithmetic on released numbers, hence free. The numbers that drive the draws are the
@@ -49,6 +50,7 @@ from heldout.questions.curves.tuned import (
     ENDS,
     EVEN,
     FEWEST,
+    FLOORS,
     JUMP,
     KEPT,
     LEAPS,
@@ -66,11 +68,12 @@ from heldout.questions.curves.tuned import (
     WARM,
 )
 
-__all__ = ["Posterior"]
+__all__ = ["Chances", "Posterior"]
 
 _CURVED: Final = 1.3  # rounding of the Laplace law for the steps of Newton
 _FINEST: Final = 1e-6  # of all rows: what noise is less than, nobody reads
 _STEEPEST: Final = 20.0  # rise of log odds over one cell
+_HIGHEST: Final = math.log(0.45)  # floor of a class, in logs
 _TRIED: Final = 128  # arrangements of rows within cells, to see how far they move the area
 
 
@@ -232,21 +235,25 @@ class Posterior:
 
     def _unpacked(
         self, points: Floats, fixed: Floats | None
-    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    ) -> tuple[Floats, Floats, Floats, Floats, "Chances"]:
         """Log odds, masses, shares, rows and chances of being positive, by cell.
 
         Where a class is absent its chance is `fixed`, 0 or 1; elsewhere that is NaN, or all None.
         """
-        logs, odds = points[..., : self.cells], points[..., self.cells : 2 * self.cells]
+        logs, odds = points[..., : self.cells], points[..., self._odds_of_point]
         mass = np.exp(np.minimum(logs, 50.0))
         shares = mass / np.maximum(np.add.reduce(mass, axis=-1, keepdims=True), 1e-300)
         rows = self.rows * shares
         if self.table.rows is None:
             rows *= np.exp(np.minimum(np.maximum(points[..., -1:], -20.0), 20.0))
-        chance = 1 / (1 + np.exp(np.minimum(np.maximum(-odds, -30.0), 30.0)))
+        return odds, mass, shares, rows, self._chances(points, fixed)
+
+    def _chances(self, points: Floats, fixed: Floats | None) -> "Chances":
+        odds, logs = points[..., self._odds_of_point], points[..., self._floors_of_point]
+        lead = 1 / (1 + np.exp(np.minimum(np.maximum(-odds, -30.0), 30.0)))
         if fixed is not None:
-            chance = np.where(np.isnan(fixed), chance, fixed)
-        return odds, mass, shares, rows, chance
+            lead = np.where(np.isnan(fixed), lead, fixed)
+        return Chances(lead, np.exp(np.minimum(np.maximum(logs, -30.0), _HIGHEST)))
 
     @cached_property
     def _area_of_cells(
@@ -303,9 +310,9 @@ class Posterior:
         """Minus the log posterior of many points, and its gradient."""
         k, add = self.cells, np.add.reduce
         per_scale, seen = self._noise
-        odds, mass, shares, rows, chance = self._unpacked(points, fixed)
+        odds, mass, shares, rows, chances = self._unpacked(points, fixed)
         inside = np.empty((2, *rows.shape))
-        np.multiply(rows, chance, out=inside[1])
+        np.multiply(rows, chances.positive, out=inside[1])
         np.subtract(rows, inside[1], out=inside[0])
         size, slopes = softened(inside * per_scale - seen)
         cost = add(add(size, axis=2), axis=0)
@@ -325,24 +332,36 @@ class Posterior:
         pulled = by_blocks(away, precisions)
         cost += add(mass - MASS * points[:, :k], axis=1) + add(away * pulled, axis=1) / 2
         slopes[1] -= slopes[0]
-        to_odds = inside[1] * slopes[1]
-        moved = rows * slopes[0] + to_odds
+        moved = rows * slopes[0] + inside[1] * slopes[1]
         total = add(moved, axis=1, keepdims=True)
         gradient = np.empty(points.shape)
         gradient[:, :k] = moved - shares * total + mass - MASS
-        gradient[:, k : 2 * k] = to_odds * (1 - chance) + pulled
+        slopes[1] *= rows
+        gradient[:, k : 2 * k] = slopes[1] * chances.by_odds + pulled
+        cost += self._floors_in(points, chances, slopes[1], gradient)
         if self.table.rows is None:
             more = points[:, -1:]
             cost += (more[:, 0] / TOTAL) ** 2 / 2
             gradient[:, -1:] = total + more / TOTAL**2
         return cost, gradient
 
+    def _floors_in(
+        self, points: Floats, chances: "Chances", slopes: Floats, gradient: Floats
+    ) -> Floats:
+        """Return what the floors cost beforehand, and write their slopes into the gradient."""
+        away = (points[:, self._floors_of_point] - self._usual_floor) / FLOORS
+        by_floor = (np.add.reduce(slopes * by, axis=1) for by in chances.by_floors)
+        gradient[:, self._floors_of_point] = np.stack(list(by_floor), axis=1) + away / FLOORS
+        result: Floats = np.add.reduce(away * away, axis=1) / 2
+        return result
+
     def _curvature(self, point: Floats, precision: Floats, fixed: Floats) -> Floats:
         """That of Gauss and Newton, at one point."""
         sums, sum_counts, sum_scales = self._beside
-        _, mass, shares, rows, chance = self._unpacked(point, fixed)
+        _, mass, shares, rows, chances = self._unpacked(point, fixed)
         by_mass = np.diag(rows) - np.outer(rows, shares)
-        by_odds = np.diag(rows * chance * (1 - chance))
+        by_odds = rows[:, None] * chances.slopes
+        chance = chances.positive
         total = np.zeros((len(point), len(point)))
         parts, leads = (rows * (1 - chance), rows * chance), []
         for index, (inside, part, sign) in enumerate(
@@ -365,6 +384,7 @@ class Posterior:
         k = self.cells
         total[:k, :k] += np.diag(mass + MASS)
         total[k : 2 * k, k : 2 * k] += precision
+        total[self._floors_of_point, self._floors_of_point] += np.eye(2) / FLOORS**2
         if self.table.rows is None:
             total[-1, -1] += 1 / TOTAL**2
         return total + 1e-6 * np.eye(len(point))
@@ -435,9 +455,19 @@ class Posterior:
     def _odds_of_point(self) -> slice:
         return slice(self.cells, 2 * self.cells)
 
+    @property
+    def _floors_of_point(self) -> slice:
+        return slice(2 * self.cells, 2 * self.cells + 2)
+
+    @property
+    def _usual_floor(self) -> float:
+        """The log of a share that is as likely as not exceeded: one row."""
+        return -math.log(self.rows)
+
     def _start(self, odds: Floats) -> Floats:
         """Return the first point: the masses, the log odds, and the number of rows."""
-        here = np.concatenate([np.log(MASS * self.cells * self.shares + 1e-3), odds])
+        logs = np.log(MASS * self.cells * self.shares + 1e-3)
+        here = np.concatenate([logs, odds, np.full(2, self._usual_floor)])
         return np.append(here, 0.0) if self.table.rows is None else here
 
     def _descended(self, here: Floats, precision: Floats, fixed: Floats) -> Floats:
@@ -645,20 +675,35 @@ class Posterior:
     def _placed(self, points: Floats, fixed: Floats) -> "_Placed":
         """Rows by class and part, as they may lie within the cells of these points."""
         draws, parts = len(points), len(self.cell)
-        odds, _, _, rows, chance = self._unpacked(points, fixed)
-        counts = self._counted(np.stack([rows * (1 - chance), rows * chance]))
+        odds, _, _, rows, chances = self._unpacked(points, fixed)
+        counts = self._counted(rows * chances.above_floors)
+        floors = self._on_floors(rows * chances.of_floors, counts)
         evenness, lumpy = self._evenness(draws)
         place = np.where(lumpy.take(self.cell, axis=1), uniform(23, draws, parts), np.nan)
         mass = gamma(31, np.maximum(self._by_part(evenness) * self.base, 1e-3)) + 1e-300
         mass /= self._by_part(self._summed(mass))
         laws, beyond = self._within(mass, counts, odds, lumpy)
         by_class = []
-        for stream, law, count in zip((33, 35), laws, counts, strict=True):
+        for stream, law, count, floor in zip((33, 35), laws, counts, floors, strict=True):
             wanted = np.maximum(count, 0.2) / np.maximum(self._summed(law), 1e-300)
-            scattered = gamma(stream, law * self._by_part(wanted) + 1e-4) + 1e-300
-            scattered *= self._by_part(count / self._summed(scattered))
+            expected = law * self._by_part(wanted) + mass * self._by_part(floor)
+            scattered = gamma(stream, expected + 1e-4) + 1e-300
+            scattered *= self._by_part((count + floor) / self._summed(scattered))
             by_class.append(scattered)
         return _Placed(Draws(*by_class), place, beyond)
+
+    def _on_floors(self, expected: Floats, above: Floats) -> Floats:
+        """Draw the rows of the floors by class, draw and cell, given those above them.
+
+        As many as chance makes of so many expected, and as the noisy counts say, each for what it
+        is worth; so of few expected most often none.
+        """
+        variance = 2 * self.scales[:, None] ** 2
+        missing = self.counts[:, None] - above - expected
+        factor = np.maximum(1 + missing / (expected + variance), 0.1)
+        spread = variance / (expected + variance) / factor
+        result: Floats = spread * gamma(37, np.maximum(factor * expected / spread, 1e-6))
+        return result
 
     def _counted(self, rows: Floats) -> Floats:
         """Return rows by class, draw and cell, with none where a class may have none.
@@ -710,10 +755,12 @@ class Posterior:
             strain = np.linalg.solve(root, pulled[first:])
             narrowed = np.log(np.diag(root)) - np.log(np.diag(end))
             believed[first, first:] = np.cumsum(narrowed - strain**2 / 2)
-        _, _, _, rows, chance = self._unpacked(fit.point, fit.fixed)
+        _, _, _, rows, chances = self._unpacked(fit.point, fit.fixed)
         likely = []
-        for which, inside in enumerate((rows * (1 - chance), rows * chance)):
-            off = np.stack([inside - self.counts[which], self.counts[which]]) / self.scales[which]
+        inside = rows * (chances.above_floors + chances.of_floors)
+        for which, floor in enumerate(chances.floors[::-1]):
+            off = np.stack([inside[which], rows * floor]) - self.counts[which]
+            off /= self.scales[which]
             size = np.sqrt(off[:, smooth] ** 2 + SOFTNESS**2)
             upto = np.append(0.0, np.cumsum(size[0] - size[1]))
             likely.append(upto[None, 1:] - upto[:-1, None] - believed)
@@ -763,11 +810,12 @@ class Posterior:
         """From where to where in its cells each class lies, as shares of their rows.
 
         One that is absent from the cell beside begins anywhere, or, as likely as not, so that it
-        is as frequent from there on as in the next cell. Heaps say nothing of this, and rows in
-        lumps are not parted.
+        is as frequent from there on as in the next cell. Heaps and cells in which no rows are seen
+        say nothing of this, and rows in lumps are not parted.
         """
         low, high = np.zeros_like(counts), np.ones_like(counts)
-        smooth = np.flatnonzero(~self.tied)
+        filled = self.counts.sum(axis=0) > SEEN * np.sqrt(2 * (self.scales**2).sum(axis=0))
+        smooth = np.flatnonzero(~self.tied & filled)
         if len(smooth) < 2:
             return low, high
         inside = counts[:, :, smooth]
@@ -839,7 +887,8 @@ class Posterior:
         draws = len(points)
         if self._area_of_cells is None:
             return np.arange(draws)
-        _, _, _, rows, chance = self._unpacked(points, fixed)
+        _, _, _, rows, chances = self._unpacked(points, fixed)
+        chance = chances.positive
         of_cells, _, _ = self._area_of_cells(rows * (1 - chance), rows * chance)
         of_cells, of_parts = of_cells * self._area_trust, self._area_by_parts(placed)
         logs = np.sqrt(of_cells**2 + SOFTNESS**2) - np.sqrt(of_parts**2 + SOFTNESS**2)
@@ -1020,6 +1069,56 @@ class _Fit:
     """How likely each is."""
     evidence: float
     """That of the counts, in logs, with what is believed beforehand of absent classes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chances:
+    """Chances of rows to be positive: those of the law, but for a floor of each class.
+
+    Some positives score as if they were negatives, wherever negatives are, and the other way round.
+    """
+
+    lead: Floats
+    """By the law of the log odds, by cell."""
+    floors: Floats
+    """Of the rows that the law takes for negatives the share of positives, and the other way."""
+
+    @property
+    def of_class(self) -> tuple[Floats, Floats]:
+        return self.floors[..., :1], self.floors[..., 1:]
+
+    @cached_property
+    def positive(self) -> Floats:
+        low, high = self.of_class
+        return low + (1 - low - high) * self.lead
+
+    @property
+    def by_odds(self) -> Floats:
+        """Its slope by the log odds."""
+        low, high = self.of_class
+        return (1 - low - high) * self.lead * (1 - self.lead)
+
+    @property
+    def by_floors(self) -> tuple[Floats, Floats]:
+        """Its slopes by the logs of the floors."""
+        low, high = self.of_class
+        return low * (1 - self.lead), -high * self.lead
+
+    @property
+    def slopes(self) -> Floats:
+        """All of them, at one point: by the log odds of cells and by the logs of the floors."""
+        return np.hstack([np.diag(self.by_odds), np.stack(self.by_floors, axis=1)])
+
+    @property
+    def above_floors(self) -> Floats:
+        """Of negatives and positives, without those of the floors."""
+        low, high = self.of_class
+        return np.stack([(1 - low) * (1 - self.lead), (1 - high) * self.lead])
+
+    @property
+    def of_floors(self) -> Floats:
+        low, high = self.of_class
+        return np.stack([high * self.lead, low * (1 - self.lead)])
 
 
 Blocks: TypeAlias = list[tuple[slice, Floats]]

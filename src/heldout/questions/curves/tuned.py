@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 __all__ = [
-    "BENDS", "CHAINS", "EDGE", "ENDS", "EVEN", "FEWEST", "JUMP", "KEPT", "LEAPS", "LEVEL", "LUMPS",
-    "LUMPY", "MARGIN", "MASS", "PARTS", "REACH", "SEEN", "SLOPE", "SOFTNESS", "SWITCHES", "TAIL",
-    "TOTAL", "WARM",
+    "BENDS", "CHAINS", "EDGE", "ENDS", "EVEN", "FEWEST", "FLOORS", "JUMP", "KEPT", "LEAPS", "LEVEL",
+    "LUMPS", "LUMPY", "MARGIN", "MASS", "PARTS", "REACH", "SEEN", "SLOPE", "SOFTNESS", "SWITCHES",
+    "TAIL", "TOTAL", "WARM",
 ]  # fmt: skip
 
 # --- what is believed beforehand, the same for all data ------------------------------------------
@@ -33,6 +33,9 @@ JUMP: Final = (0.3, 1.5)
 """Deviations of the own jump of a cell and of a heap, over the bend's. Since 2026-11-17."""
 ENDS: Final = (1.0, 1.2)
 """Per probit beyond the second, how far the outer cells may leave the law. Since 2026-11-16."""
+FLOORS: Final = 3.0
+"""Deviation of the log of the share of a class that scores like the other one; beforehand as likely
+as not fewer than a row does. Since 2026-11-19."""
 SWITCHES: Final = 1.0
 """How often a class begins or ends within a table; 1 of 1, 0.1, 0.01, 0. Since 2026-11-18."""
 LUMPY: Final = 0.7
