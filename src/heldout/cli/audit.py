@@ -33,9 +33,9 @@ def audit(
 ) -> None:
     """Try to prove our privacy claims wrong, on made-up data.
 
-    Answers are drawn on neighbouring data sets that are the worst we know. Some of them choose an
-    event, fresh ones through the public door test it: epsilon is at least what is printed, with
-    the given confidence. More than claimed is a bug, and an error. Examples:
+    The audit draws answers on the worst pairs of neighbouring data sets that we know. Some answers
+    choose an event, and fresh ones test it. They prove, with the given confidence, that epsilon is
+    at least the number printed. A number above the claim is a bug, and an error. Examples:
 
     ```
     heldout audit confusion --samples 2000 --workers 1
@@ -249,10 +249,10 @@ def attack(
 ) -> None:
     """Show how exposed a metric is that is published without noise.
 
-    Plays somebody who knows every row but one and the published number: each row is left out in
-    turn, put at every rank as a positive and as a negative, and the class that fits the number
-    best is the guess. What is printed is computed from the rows without noise: it is for the
-    custodian's eyes only. Examples:
+    The attacker knows the published number and every row but one. The attack tries the missing row
+    at every rank, as a positive and as a negative, and guesses the class that fits the number best.
+    It does so for each row. The output is computed without noise: show it to nobody but the
+    custodian. Examples:
 
     ```
     heldout attack auc test.csv --label readmitted --score risk_a --most 100

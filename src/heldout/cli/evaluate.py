@@ -82,9 +82,9 @@ def evaluate(
     curves
         Add the ROC and precision-recall curves, for about a quarter of the price.
     sections
-        Buy only these. The others cost nothing, and need no look at the rows. A wrong name lists
-        what there is. ndcg and precision_at_k are of ranked lists: the rows of each --unit, such
-        as a query.
+        Buy only these sections; the others cost nothing and read no row. A wrong name lists all
+        of them. ndcg and precision_at_k are about ranked lists: the rows of each --unit, such as
+        a query.
     scores
         Rank exact scores, which must fit into memory, or score cells on the public grid: exact or
         grid. Left out: the grid for more than five million rows, where their number is public.

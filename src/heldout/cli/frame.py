@@ -71,7 +71,7 @@ class Remote:
     Parameters
     ----------
     server
-        Its address: the model of --model is sent to it, and its answers are printed.
+        Address of the server. It gets the file of --model, and its answers are printed.
     token_file
         A file that holds your token for it.
     dataset
@@ -114,10 +114,10 @@ class Frame:
     Parameters
     ----------
     expected_rows
-        A public guess at the number of rows, where that is private: to say beforehand what noise
-        will leave, and to divide a price better.
+        A public guess at the number of rows, if it is private. It forecasts the noise and helps to
+        divide the price.
     yes
-        Do not ask where privacy noise will leave nothing to read.
+        Pay without asking back, even if noise will hide the answer.
     """
 
     scoring: Annotated[Scoring, Parameter(name="*", group=MODEL)] = field(default_factory=Scoring)

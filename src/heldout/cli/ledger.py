@@ -115,7 +115,7 @@ def register(
     row_key: str | None = None,
     signed: Signature = UNSIGNED,
 ) -> None:
-    """Give a data set a name and a budget that stay, whatever becomes of its table.
+    """Give a data set a name and a budget, which stay even if its table changes.
 
     Makes the ledger if there is none. Examples:
 

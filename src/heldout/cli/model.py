@@ -91,7 +91,7 @@ class Scoring:
     default_score
         The score of a row that fails or is scored as NaN.
     allow_unproven
-        Run a model that is not proven row-wise after all, in one process per row.
+        Also run a model that is not proven to look at one row at a time, in one process per row.
     """
 
     model: Path | None = None

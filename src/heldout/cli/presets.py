@@ -76,7 +76,7 @@ def residuals(
     scale
         The public unit of the numbers: 1 for a test score, 1000 for a salary.
     bounds
-        What is publicly known of the numbers, to save the search: predicted=0:100,residual=20.
+        Publicly known bounds, which save the search for them: predicted=0:100,residual=20.
     method
         heldout, or dawa or the paper's own chen-2016-prirp, which give no verdict.
     metrics
@@ -278,9 +278,10 @@ def select(
         What makes a feature good: total-count, difference-count, purity-index or
         information-gain.
     k
-        At most so many features.
+        Select at most this many features.
     threshold
-        Features whose score is at least this. With neither, what chance alone would not give.
+        Select the features whose score is at least this. With neither, those whose score is
+        higher than chance alone would give.
     not_private
         Run a published method that is not private, on data that may be shown.
     """

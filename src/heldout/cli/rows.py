@@ -80,9 +80,9 @@ class Custody:
     ledger
         File or database URL that remembers what was spent on these rows.
     budget
-        What may be spent on these rows in all. Needed once, when a ledger first meets them.
+        The total that may be spent on these rows. Needed once, when the ledger first sees them.
     account
-        The registered account that pays (heldout ledger register), whatever becomes of the table.
+        The registered account that pays (heldout ledger register), even if the table changes.
     analyst
         Whose share of the account pays (heldout ledger grant).
     new
@@ -232,11 +232,11 @@ class ScoredOptions(Scored, Custody):
     score_map
         Centre and scale, for scores without a range: 0 1 for a logistic model's linear score.
     score_values
-        The only scores that the model can give, such as 0,0.1,0.2: its curves are then counted at
-        these, and sharper. Public; never read off the data.
+        All scores that the model can give, such as 0,0.1,0.2. Curves are then counted at these
+        and become sharper. Public; never read off the data.
     classes
-        For a label of more than two values: all of them, such as a,b,c, instead of positive and
-        negative. Give --class-scores, a column for each, or --prediction.
+        All values of a label that has more than two, such as a,b,c, instead of positive and
+        negative. Give --class-scores, a column for each class, or --prediction.
     class_scores
         With --classes: the column of each class's score, such as pa,pb,pc.
     prediction
@@ -370,22 +370,22 @@ class FeatureOptions(Labelled, Custody):
     text
         Column with texts, whose words are the features.
     columns
-        Columns that are features by themselves, with commas between them.
+        Columns to use as features, separated by commas.
     bounds
-        Columns of numbers or kinds among them, such as age=18,90 ward=4: a feature for each bin
-        between two ends or more edges, or for each of so many kinds 0, 1, 2, .... Public; never
-        read them off the rows.
+        Which of these columns hold numbers or codes. age=18,90 makes a feature for each bin from
+        18 to 90 (or between more edges), ward=4 one for each of the codes 0, 1, 2 and 3. Public;
+        never read them off the rows.
     words
         File with the public words that count, one per line. Never read off the private texts.
     hash_size
-        Without words: how many places words are hashed to.
+        Without words: to how many features words are hashed.
     longest
-        Without words: runs of up to so many words count as features too (1, 2 or 3).
+        Without words: how many consecutive words may form one feature (1, 2 or 3).
     features_per_row
-        A row that sets more features keeps so many of them; 10, or the number of columns if that
-        is less.
+        How many features of one row count, at most; 10, or the number of columns if that is
+        less.
     most_rows
-        A public bound on the number of rows, where information-gain needs one.
+        A public bound on the number of rows, if information-gain needs one.
     """
 
     text: str | None = None

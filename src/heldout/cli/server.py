@@ -120,7 +120,7 @@ def serve(
 def worker(folder: Path, /, *, database: str | None = None, rows: Path | None = None) -> None:
     """Do the server's work on private rows: check, score, book and answer.
 
-    Start as many as there are cores, on machines that may read the rows. SIGTERM stops one; a job
+    Start one per core, on machines that may read the rows. SIGTERM stops one; a job
     that was begun is finished first. Examples:
 
     ```

@@ -367,9 +367,9 @@ class ScoredRows(Description):
         """Say in words what a score may be, and what became of the others."""
         low, high = self.score_range
         if self.score_map is None:
-            rest = ", those beyond counted as the nearer end" if self.out_of_range == "clip" else ""
+            rest = ", scores beyond it set to the nearer end" if self.out_of_range == "clip" else ""
             return f"from {low:g} to {high:g}{rest}"
-        rest = ", infinite ones counted as the nearer end" if self.out_of_range == "clip" else ""
+        rest = ", infinite ones set to the nearer end" if self.out_of_range == "clip" else ""
         return f"of any size{rest}, ranked by {self.score_map.describe()}"
 
     def as_dict(self) -> dict[str, Any]:

@@ -50,11 +50,11 @@ def few(names: str) -> str:
 
 
 def protection_in_words(protection: Protection, rows: int | None) -> str:
-    """Who is protected, as a reader without the vocabulary would say it.
+    """Say who is protected, in the words of a reader without the vocabulary.
 
     >>> print(protection_in_words(Protection(neighbours=Neighbours.REPLACE_ONE), 5000))
     Each of the 5,000 rows is protected: any one of them could be exchanged for another, and every
-    number here would be nearly as likely. How many rows there are is public.
+    number here would be nearly as likely. The number of rows is public.
     """
     if protection.only_labels:
         outcome = " and ".join(repr(name) for name in protection.outcome) or "outcome"
@@ -84,41 +84,41 @@ def protection_in_words(protection: Protection, rows: int | None) -> str:
             else "all rows of any one could be taken out or brought in"
         )
         return (
-            f"{who}: {change}, and every number here would be nearly as likely. How many rows "
-            "there are is private too."
+            f"{who}: {change}, and every number here would be nearly as likely. The number "
+            "of rows is private too."
         )
     if swap:
         subject = "Each row" if rows is None else f"Each of the {rows:,} rows"
         return (
             f"{subject} is protected: any one of them could be exchanged for another, and every "
-            "number here would be nearly as likely. How many rows there are is public."
+            "number here would be nearly as likely. The number of rows is public."
         )
     return (
         "Each row is protected: any one of them could be taken out or another brought in, and "
-        "every number here would be nearly as likely. How many rows there are is private too."
+        "every number here would be nearly as likely. The number of rows is private too."
     )
 
 
 def belief(price: Loss, protection: Protection) -> str:
-    """Say how far an even bet can move: what a pure epsilon means; nothing for other kinds.
+    """Say how sure of a guess an answer can make anybody: the meaning of a pure epsilon.
 
     >>> print(belief(Loss.pure(1), Protection(neighbours=Neighbours.REPLACE_ONE)))
-    Somebody who knows all other rows and holds an even bet about this one can be at most 73.2%
-    sure of it afterwards.
+    Somebody who knows all other rows and is 50% sure of a guess about this one will be at most
+    73.2% sure of it afterwards.
     """
     if price.epsilon is None or price.delta:
         return ""
     one = (protection.unit_name or "unit") if protection.unit else "row"
-    others = "all other rows and holds an even bet about this one"
+    others = "all other rows and is 50% sure of a guess about this one"
     if protection.unit:
-        others = f"everything about all others and holds an even bet about one {one}"
+        others = f"everything about all others and is 50% sure of a guess about one {one}"
     if protection.only_labels:
         whose = f"the outcomes of one {one}" if protection.unit else "the outcome of one row"
-        others = f"everything else and holds an even bet about {whose}"
+        others = f"everything else and is 50% sure of a guess about {whose}"
     most = 100 / (1 + math.exp(-min(float(price.epsilon), 700.0)))
     places = 1 if most < 99.9 else 4
     return (
-        f"Somebody who knows {others} can be at most "
+        f"Somebody who knows {others} will be at most "
         f"{math.ceil(most * 10**places) / 10**places:.{places}f}% sure of it afterwards."
     )
 

@@ -345,7 +345,7 @@ class Ledger:
         who: str | None = None,
         why: str | None = None,
     ) -> Account:
-        """Give a data set a name and a budget that stay, whatever becomes of its table.
+        """Give a data set a name and a budget, which stay even if its table changes.
 
         `unit`, `rows_per_unit` and `neighbours` are those that its tables are declared with;
         under label neighbours `outcome` names the column with the outcome, or time and event.
