@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not sandbox.available()["seccomp"], reason="no s
 
 X = [f"x{i}" for i in range(attacks.WIDTH)]
 LATE = 1_000
-FALSE_ALARM = 1e-3  # chance that a sound machine fails one of the rank tests below
+FALSE_ALARM = 1e-7  # chance that a sound machine fails one of the rank tests below
 
 
 def looping() -> Any:
@@ -118,6 +118,7 @@ def test_angles_are_those_of_numpy_within_the_declared_bound(operator: str) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.chance(FALSE_ALARM, "a p-value of ranks; the times are not noise of ours")
 @pytest.mark.parametrize("operator", ["Sin", "Cos"])
 def test_the_time_does_not_tell_how_many_rows_have_huge_angles(operator: str) -> None:
     from scipy.stats import kruskal

@@ -105,7 +105,7 @@ def check_fit(metrics: Any, plot: Any) -> None:
     assert "verdict" in plot
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(1e-8, "half a unit off: the noise interval at 1 - 1e-8 is narrower")
 def test_predictions_by_key_are_asked_about(costs: Costs) -> None:
     sent = costs.send_file("fit.csv", predictions(20 + 3 * AGE + 4 * STAY), "text/csv")
     assert sent["state"] == "ready", sent["words"]
@@ -118,14 +118,14 @@ def test_predictions_by_key_are_asked_about(costs: Costs) -> None:
     assert RMSE in page.text.lower()
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(1e-8, "half a unit off: the noise interval at 1 - 1e-8 is narrower")
 def test_a_linear_model_with_the_identity_link_is_asked_about(costs: Costs) -> None:
     model = costs.upload(LINEAR)
     assert model["state"] == "ready", model["words"]
     check_fit(*costs.answers(model["id"], "linear", *BOTH)["answers"])
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(1e-8, "half a unit off: the noise interval at 1 - 1e-8 is narrower")
 def test_an_onnx_regressor_is_asked_about(costs: Costs) -> None:
     to_onnx = pytest.importorskip("skl2onnx").to_onnx
     from sklearn.ensemble import GradientBoostingRegressor
@@ -138,7 +138,7 @@ def test_an_onnx_regressor_is_asked_about(costs: Costs) -> None:
     check_fit(*costs.answers(model["id"], "onnx", *BOTH)["answers"])
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(2e-8, "squares are 25 apart, and two noises have a scale of 1.24 at most")
 def test_residuals_are_asked_about_by_group(costs: Costs) -> None:
     worse = 20 + 3 * AGE + 4 * STAY + np.where(SEX == "F", 5, 0)
     sent = costs.send_file("worse.csv", predictions(worse), "text/csv")
@@ -146,7 +146,7 @@ def test_residuals_are_asked_about_by_group(costs: Costs) -> None:
     metrics, plots = costs.answers(sent["id"], "groups", *by_sex)["answers"]
     assert set(metrics["groups"]) == set(plots["groups"]) == {"F", "M", "other"}
     rmse = {name: group[RMSE]["value"] for name, group in metrics["groups"].items()}
-    assert rmse["F"] > rmse["M"] + 1
+    assert rmse["F"] > rmse["M"]
 
 
 @pytest.mark.chance(louder(0, 6, 20))
