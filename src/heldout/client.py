@@ -36,6 +36,7 @@ from heldout.errors import (
 )
 from heldout.kernel import Budget, Loss
 from heldout.questions.answers import Answered
+from heldout.questions.quote import check_questions
 
 __all__ = ["Evaluation", "Quoted", "RemoteDataset", "Server"]
 
@@ -662,10 +663,7 @@ def _file_digest(file: Path) -> str:
 
 
 def _as_data(questions: tuple[q.Question[Any], ...]) -> list[Record]:
-    if not questions or not all(isinstance(question, q.Question) for question in questions):
-        raise ArgumentError(
-            "Pass one question or more, such as heldout.questions.Auc(epsilon='1/2')."
-        )
+    check_questions(questions)
     return [question.as_dict() for question in questions]
 
 

@@ -73,6 +73,11 @@ class Protection:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        if self.outcome and not self.only_labels:
+            raise ArgumentError("outcome must go with neighbours='label'. Leave it out.")
+        both = self.both_ways
+        known = self.only_labels or (both and not self.unit)
+        object.__setattr__(self, "row_count_is_public", known)
         advice = "Say how many rows one unit may keep."
         count = Whole(1, 2**62, advice)(self.rows_per_unit, "rows_per_unit")
         object.__setattr__(self, "rows_per_unit", count)
@@ -81,11 +86,6 @@ class Protection:
                 f"rows_per_unit must be 1 without a unit column, got {shown(count)}. "
                 "Name the unit column, or leave rows_per_unit out."
             )
-        if self.outcome and not self.only_labels:
-            raise ArgumentError("outcome must go with neighbours='label'. Leave it out.")
-        both = self.both_ways
-        known = self.only_labels or (both and not self.unit)
-        object.__setattr__(self, "row_count_is_public", known)
         object.__setattr__(self, "rows_moved", count * (2 if both else 1))
 
     @property

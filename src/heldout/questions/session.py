@@ -125,7 +125,7 @@ class PrivateSession:
         >>> rows = {"y": [1, 0] * 500, "p": [0.8, 0.3] * 500}
         >>> session = Session(Dataset(rows, label="y", score="p"), budget=Budget(3))
         >>> answer = session.confusion(epsilon="1/2")
-        >>> [(each.asked, str(each.loss)) for each in session.history()]
+        >>> [(booking.asked, str(booking.loss)) for booking in session.history()]
         [('confusion', 'epsilon 0.5')]
         """
         return [Booking.of(entry) for entry in self._ledger.entries(self._account)]
@@ -194,20 +194,21 @@ class PrivateSession:
 
         if not (reference is None or (isinstance(reference, str) and reference)):
             raise ArgumentError(f"reference must be a text, got {shown(reference)}.")
-        request = booked_together(questions, self._about)
-        words = {
-            "release": request.name,
+        check_questions(questions)
+        words: dict[str, Any] = {"reference": reference, "subject": subject}
+        words = {name: value for name, value in words.items() if value is not None}
+        words |= {
             "model": self._about.model,
             "questions": [question.booked() for question in questions],
         }
-        named = {"reference": reference, "subject": subject}
+        request = booked_together(questions, self._about)
         drawn = release(
             request,
             rows=self._table,
             about=self._about,
             ledger=self._ledger,
             account=self._account,
-            words=words | {name: value for name, value in named.items() if value is not None},
+            words={"release": request.name, **words},
         )
         return Answered(questions, drawn)
 
@@ -220,7 +221,7 @@ class PrivateSession:
     ) -> q.Quote:
         """Return what `ask` would charge, exactly, and the half-widths to expect. Reads no row.
 
-        `said` are public guesses of the rows, as in `heldout.questions.Guess`: `positives=500`,
+        `guesses` are public guesses of the rows, as in `heldout.questions.Guess`: `positives=500`,
         `auc=0.85`, and `rows=5000` where their number is not public.
         """
         check_questions(questions)

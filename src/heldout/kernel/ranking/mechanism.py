@@ -181,8 +181,10 @@ class RankingDraw:
     """The noisy value, clamped to [0, 1]."""
     looks: list[tuple[tuple[int, ...], float]] = field(init=False)
     """Each release of the counts with the scale of its noise."""
+    metric: str = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "metric", self.mechanism.metric)
         unclamped = float(self.units * LATTICE)
         object.__setattr__(self, "unclamped", unclamped)
         object.__setattr__(self, "value", min(1.0, max(0.0, unclamped)))
@@ -190,10 +192,6 @@ class RankingDraw:
         pairs = ((self.first_counts, first), (self.second_counts, second))
         looks = [(counts, float(noise.scale)) for counts, noise in pairs if noise is not None]
         object.__setattr__(self, "looks", looks)
-
-    @property
-    def metric(self) -> str:
-        return self.mechanism.metric
 
     @cached_property
     def law(self) -> NoiseLaw:

@@ -39,11 +39,16 @@ class ValueOrTable:
     table: TableWithArea | None
     looks: list[Look] = field(init=False)
     """Each release of the counts, with the scale of its noise."""
+    unchosen: tuple[Look, ...] = field(init=False)
+    """The looks that did not decide what was drawn: of those that did, a value is only seen if
+    noise made the class look large, and they say less than they seem to."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "looks", self.mechanism.looks(self.first_counts, self.second_counts)
-        )
+        counts = self.first_counts, self.second_counts
+        looks = self.mechanism.looks(*counts)
+        object.__setattr__(self, "looks", looks)
+        clear = self.mechanism.is_clearly_large(*counts)
+        object.__setattr__(self, "unchosen", tuple(looks) if clear else ())
 
     @property
     def is_whole(self) -> bool:
@@ -55,13 +60,6 @@ class ValueOrTable:
             return False
         small = mechanism.is_small(first, second)
         return (self.table is not None, self.value is not None) == (small, not small)
-
-    @property
-    def unchosen(self) -> tuple[Look, ...]:
-        """Return the looks that did not decide what was drawn: of those that did, a value is only
-        seen if noise made the class look large, and they say less than they seem to."""
-        clear = self.mechanism.is_clearly_large(self.first_counts, self.second_counts)
-        return tuple(self.looks) if clear else ()
 
     def as_dict(self) -> dict[str, object]:
         """The released numbers as drawn."""
