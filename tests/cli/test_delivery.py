@@ -184,3 +184,13 @@ def test_a_reader_who_stops_after_two_lines_ends_it_quietly(folder: Path) -> Non
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == 2
     assert list(folder.glob("heldout-answer-*")) == []
+
+
+@pytest.mark.parametrize("command", ["evaluate --help-all", "--help", "audit --list"])
+def test_a_list_may_be_cut_short_by_its_reader(folder: Path, command: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    running = started(folder, command, stdout=writing)
+    os.close(writing)
+    assert running.communicate()[1] == ""
+    assert running.returncode == 0

@@ -157,6 +157,9 @@ def test_what_is_said_first_of_groups_is_the_gap_that_is_surely_the_largest() ->
     assert "for g1 and 0.9" in said
     low, high = apart.gap_in("recall").interval(1 - 0.05 / 5)
     assert f"{low:.3f} to {high:.3f}" in said
+    assert str(apart).startswith(f"{said} Epsilon 4, ")
+    assert "\n  g1: recall 0.5" in str(apart)
+    assert f'<p class="lead">{said}' in apart._repr_html_()
     alike = [[1400, 200, 40, 360], [1400, 200, 40, 360], [0, 0, 0, 0]]
     assert released(alike, epsilon="4", generator=generator).finding().startswith("No gap between")
     empty = released([[0, 0, 0, 0]] * 3, epsilon="1/10", generator=generator)

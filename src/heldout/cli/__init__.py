@@ -110,6 +110,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line in lines:
             print(line, file=sys.stderr)
         return code
+    except SystemExit as stopped:  # rich ends the process if `head` has read enough
+        if not isinstance(stopped.__context__, BrokenPipeError):
+            raise
     except KeyboardInterrupt as stopped:
         notes = getattr(stopped, "__notes__", ()) or ("What was booked stays booked.",)
         print("heldout: interrupted.", *notes, file=sys.stderr)

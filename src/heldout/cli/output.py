@@ -23,7 +23,7 @@ from cyclopts import Parameter
 from cyclopts.help import DefaultFormatter, HelpEntry, HelpPanel
 
 from heldout.arguments import shown, visible
-from heldout.cli import REFUSED, WRONG
+from heldout.cli import DONE, REFUSED, WRONG
 from heldout.errors import (
     AccountClosed,
     ArgumentError,
@@ -386,9 +386,9 @@ def explained(error: Exception, words: Sequence[str]) -> tuple[list[str], int]:
         command = " ".join(["heldout", *map(str, error.command_chain or ())])
         wrong = _misspelt(error, words) or _nothing_given(error, words) or _wrong_words(error)
         return [f"heldout: {wrong} Try '{command} --help'."], WRONG
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError):  # `head` has read enough
         _forget_unwritten()
-        return [], WRONG
+        return [], DONE
     # The message of an unknown error may quote a row, so only its type is shown.
     return [
         f"heldout: internal error ({type(error).__name__}). What was booked stays booked: see "

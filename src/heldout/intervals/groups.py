@@ -270,11 +270,18 @@ class ByGroup(Release, Generic[Part_co]):
         return {name: release._noisy() for name, release in self.groups.items()}
 
     def __str__(self) -> str:
-        measures = {name: group.measures[self.metric] for name, group in self.groups.items()}
-        lines = [  # the terms are the gap's: they are said once
-            f"  {name}: {measure.line()}" for name, measure in measures.items()
+        largest = self._largest(0.95) if len(self.compared) > 1 else None
+        metric = self.metric if largest is None else largest[0]
+        first = str(self.gap)
+        if largest is not None:
+            first = f"{self.finding()} {self.terms[:1].upper()}{self.terms[1:]}."
+        lines = [  # the terms are in the first line: they are said once
+            f"  {name}: {measure.line()}" for name, measure in self._every(metric).items()
         ]
-        return "\n".join([str(self.gap), *lines])
+        return "\n".join([first, *lines])
+
+    def _lead(self) -> str:
+        return self.finding() if len(self.compared) > 1 else super()._lead()
 
     def figures(self, level: float = 0.95) -> list["Figure"]:
         """The groups with their intervals; those without information are grey."""
