@@ -209,3 +209,11 @@ def test_too_few_rows_give_a_threshold_that_covers_everything() -> None:
     assert margin > 2
     assert release.promised == pytest.approx(0.9)
     assert release.covers(1.0) == math.isinf(release.threshold)
+
+
+def test_a_margin_that_64_bits_do_not_hold_is_refused_before_it_is_paid() -> None:
+    rows = ho.Dataset({"a": [0.1, 0.5, 0.9]}, values={"a": (0, 1)})
+    session = ho.Session(rows, budget=ho.Budget(epsilon=1))
+    with pytest.raises(ArgumentError, match="epsilon must be larger"):
+        session.conformal(column="a", alpha=0.123457, epsilon="1e-12")
+    assert session.spent == Loss.pure(0)

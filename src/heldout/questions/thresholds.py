@@ -72,7 +72,8 @@ class QuantileChoice(Primitive):
                  k max(share, 1 - share) between add-remove ones; a cell's chance is proportional
                  to exp(-rate penalty), with twice that times the rate being epsilon.
     Numerics:    exact, see `choose_exactly`; penalties are whole numbers of 1/denominator.
-    Refuses:     an epsilon that is not positive; a share outside [0, 1].
+    Refuses:     an epsilon that is not positive; a share outside [0, 1]; a margin that 64 bits do
+                 not hold.
     Reference:   McSherry and Talwar 2007; Smith 2011 for quantiles; proofs/quantile-choice.md.
     Cost:        about 3 ms on a grid of 65,537 points.
 
@@ -91,6 +92,8 @@ class QuantileChoice(Primitive):
     def __post_init__(self) -> None:
         if self.epsilon <= 0 or not 0 <= self.share <= 1:
             raise ArgumentError("epsilon must be positive, and share from 0 to 1.")
+        if self.share.denominator * self.margin >= 2**61:  # penalties are counted in 64 bits
+            raise ArgumentError("epsilon must be larger for this share. Pass a larger number.")
 
     @property
     def sensitivity(self) -> int:
