@@ -12,7 +12,7 @@ the chart itself.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.util import find_spec
@@ -399,6 +399,14 @@ class _Scale:
         share: float = min(max((value - self.axis.low) / self._span, 0.0), 1.0)
         return self.length * (1 - share if self._flipped else share)
 
+    def along(self, values: Iterable[Any]) -> list[float]:
+        """Where all of these lie."""
+        if isinstance(self.axis, Names):
+            return [self.at(value) for value in values]
+        low, span, length = self.axis.low, self._span, self.length
+        shares = [min(max((value - low) / span, 0.0), 1.0) for value in values]
+        return [length * (1 - share if self._flipped else share) for share in shares]
+
     def extent(self, record: Mapping[str, Any], first: str, second: str) -> tuple[float, float]:
         """From where to where: two fields, or the band of a name."""
         if second:
@@ -509,6 +517,8 @@ class _Frame:
         return "".join(self._mark(layer, record) for record in layer.records)
 
     def _by_colour(self, layer: Layer) -> list[tuple[str, list[Mapping[str, Any]]]]:
+        if not isinstance(layer.color, Field) and layer.records:
+            return [(self._colour(layer, layer.records[0]), list(layer.records))]
         groups: dict[str, list[Mapping[str, Any]]] = {}
         for record in layer.records:
             groups.setdefault(self._colour(layer, record), []).append(record)
@@ -520,11 +530,11 @@ class _Frame:
 
     def _stroke(self, layer: Layer, rows: Sequence[Mapping[str, Any]], colour: str) -> str:
         steps = layer.style.get("interpolate") == "step-after"
-        xs = [self.x.at(row[layer.x]) for row in rows]
-        line = _path(xs, [self.y.at(row[layer.y]) for row in rows], steps=steps)
+        xs = self.x.along(row[layer.x] for row in rows)
+        line = _path(xs, self.y.along(row[layer.y] for row in rows), steps=steps)
         if layer.mark == "line":
             return f'<path d="M{line}" fill="none"{_pen(layer, colour)}/>'
-        foot = [self.y.at(row[layer.y2]) for row in rows] if layer.y2 else [self.y.at(0)] * len(xs)
+        foot = self.y.along(row[layer.y2] if layer.y2 else 0 for row in rows)
         back = _path(xs, foot, steps=steps, backwards=True)
         return f'<path d="M{line}L{back}Z" fill="{colour}" fill-opacity="{layer.opacity}"/>'
 

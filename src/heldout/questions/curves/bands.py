@@ -40,6 +40,7 @@ __all__ = [
     "evenly_filling",
     "gamma",
     "interval_of",
+    "intervals_of",
     "nearly_normal",
     "normal",
     "normal_deviations",
@@ -473,16 +474,28 @@ def interval_of(
     Beyond `TAIL` it grows as that of a normal law, as draws are few there. One that comes near an
     end of the range goes on to it: no draw lies quite there, and the truth may.
     """
+    first, last = intervals_of(draws[:, None], level, low=low, high=high)
+    return float(first[0]), float(last[0])
+
+
+def intervals_of(
+    draws: Floats, level: float, *, low: float = 0.0, high: float = 1.0
+) -> tuple[Floats, Floats]:
+    """Return both ends of the interval of each column of draws.
+
+    >>> intervals_of(np.linspace(0.4, 0.6, 101)[:, None] + np.array([0.0, 0.2]), 0.9)
+    (array([0.41, 0.61]), array([0.59, 0.79]))
+    """
     within = min(level, TAIL)
-    ends = np.quantile(draws, [(1 - within) / 2, 0.5, (1 + within) / 2])
+    ends = np.quantile(draws, [(1 - within) / 2, 0.5, (1 + within) / 2], axis=0)
     if level > TAIL:
         more = normal_deviations(level) / normal_deviations(TAIL)
         ends = ends[1] + (ends - ends[1]) * more
-    first, last = float(ends[0]), float(ends[2])
+    first, last = ends[0], ends[2]
     room = EDGE * (last - first)
-    first = low if first - low <= room else first
-    last = high if high - last <= room else last
-    return max(first, low), min(last, high)
+    first = np.where(first - low <= room, low, first)
+    last = np.where(high - last <= room, high, last)
+    return np.maximum(first, low), np.minimum(last, high)
 
 
 def normal_deviations(level: float) -> float:

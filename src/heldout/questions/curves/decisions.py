@@ -282,6 +282,7 @@ class BetweenEdges(CurveConfusion):
 _GRID: Final = np.linspace(0.0, 1.0, 513)
 _ODDS: Final = 7.0  # scores beyond these log odds count as these
 _STEPS: Final = 30
+_NEAR: Final = 1e-12  # steps of a fit that are done with
 _FURTHEST: Final = 100.0  # of a slope's or intercept's interval: beyond that it says nothing
 
 
@@ -656,6 +657,8 @@ def _logistic_fit(
         bread = np.linalg.inv(curvature + ridge * np.eye(1 + slope))
         step = bread @ (design.T @ (positives - (positives + negatives) * chance))
         fitted = fitted + np.clip(step, -1, 1)
+        if np.abs(step).max() < _NEAR:
+            break
     return fitted, chance, design, bread
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar, Final, cast
 
 import numpy as np
@@ -14,7 +14,7 @@ from heldout.intervals.measure import Interval, Measure, checked_level, framed
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.intervals.readings import Curve, grid_scores
 from heldout.kernel.noise.tables import NoisyTable
-from heldout.questions.curves.bands import Band, Rectangles, Region, interval_of, rectangles
+from heldout.questions.curves.bands import Band, Rectangles, Region, intervals_of, rectangles
 from heldout.questions.curves.posterior import Posterior
 
 __all__ = [
@@ -400,14 +400,13 @@ class CalibrationCurve(_Reading):
             return self._printed.band(self.kind, self.predicted)
         bins = len(self.observed) if simultaneous else 1
         if self._posterior is not None:
-            assert self._grid_edges is not None
-            shares = self._posterior.bin_shares(self._grid_edges, noise_only=noise_only)
-            alone = 1 - (1 - checked_level(level)) / bins
-            ends = np.array([interval_of(share, alone) for share in shares.T])
+            first, last = intervals_of(
+                self._drawn_shares[noise_only], 1 - (1 - checked_level(level)) / bins
+            )
             return Band(
                 self.predicted,
-                np.minimum(ends[:, 0], self.observed),
-                np.maximum(ends[:, 1], self.observed),
+                np.minimum(first, self.observed),
+                np.maximum(last, self.observed),
             )
         positives, negatives, variance = self._counts
         rows = np.maximum(positives + negatives, 0.0) + np.sqrt(2 * variance)
@@ -421,6 +420,17 @@ class CalibrationCurve(_Reading):
         )
         observed = self.observed
         return Band(self.predicted, np.minimum(low, observed), np.maximum(high, observed))
+
+    @cached_property
+    def _drawn_shares(self) -> tuple[Floats, Floats]:
+        """Of each draw of the population, and of these very rows: the share of each bin."""
+        assert self._posterior is not None
+        assert self._grid_edges is not None
+        population, rows = (
+            self._posterior.bin_shares(self._grid_edges, noise_only=noise_only)
+            for noise_only in (False, True)
+        )
+        return population, rows
 
     @property
     def error(self) -> float:
