@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from heldout.data.sql import Array, Columns
 
-_TOGETHER: Final = 2**14  # rows, so that their numbers stay near the processor
+_TOGETHER: Final = 2**15  # rows, so that their numbers stay near the processor
 
 # The constants of MD5 (RFC 1321): by step what is added, by round how far is turned and which word
 # of the text is read.
