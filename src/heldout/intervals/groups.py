@@ -271,7 +271,7 @@ class ByGroup(Release, Generic[Part_co]):
 
     def __str__(self) -> str:
         largest = self._largest(0.95) if len(self.compared) > 1 else None
-        metric = self.metric if largest is None else largest[0]
+        metric = self.metric if largest is None or largest[1][0] <= 0 else largest[0]
         first = str(self.gap)
         if largest is not None:
             first = f"{self.finding()} {self.terms[:1].upper()}{self.terms[1:]}."
