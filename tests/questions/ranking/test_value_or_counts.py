@@ -12,6 +12,7 @@ import heldout as ho
 from heldout import questions as q
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
+from heldout.intervals.tuned import COUNTED_DOUBT
 from heldout.kernel import Budget, Protection, price
 from heldout.kernel.accountant import charge, smaller
 from heldout.kernel.events import Event
@@ -185,6 +186,19 @@ def test_counted_intervals_hold_the_value_and_the_noise_interval(session: ho.Ses
             least, most = found.noise_interval()
             assert 0 <= low <= least <= found.value <= most <= high <= 1
             assert found.surprise(found.headline.name, found.value) > 0.5
+
+
+def test_areas_of_so_few_rows_that_belief_decides_are_not_shown_and_others_wider() -> None:
+    """Of 96 rows at epsilon 1 no draw is shown, however far apart noise makes the classes look."""
+    rows = ho.Dataset({"y": [1, 0] * 48, "p": [0.9, 0.1] * 48}, label="y", score="p")
+    session = ho.Session(rows, budget=ho.Budget(epsilon=40))
+    assert not any(session.auc(epsilon=1).headline.informative for _ in range(5))
+    one = session.auc(epsilon=2)
+    assert one.is_counted
+    for level in (0.8, 0.95):
+        (low, _), (least, _) = one.noise_interval(level), one._table.auc.noise_interval(level)
+        wider = 1 + COUNTED_DOUBT / (96 * 2)
+        assert low == pytest.approx(max(one.value - wider * max(one.value - least, 0), 0))
 
 
 def test_a_quote_goes_by_what_would_be_drawn(session: ho.Session) -> None:

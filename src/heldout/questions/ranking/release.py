@@ -44,8 +44,10 @@ from heldout.intervals.measure import (
 from heldout.intervals.readings import Curve
 from heldout.intervals.tuned import (
     AREA_SPREAD,
+    COUNTED_DOUBT,
     DIFFERENCE_DEVIATION,
     FURTHEST,
+    LEAST_COUNTED,
     MISPLACED,
     PRECISION_SPREAD,
     USUAL_AGREEMENT,
@@ -293,19 +295,45 @@ class RankingRelease(Release):
         """Return what is read off a curve; where a class hardly shows, off the counts as they are.
 
         A curve is mere belief there: intervals reach to what its band allows, and the value is that
-        of the counts, none below zero.
+        of the counts, none below zero. The fewer rows there are, the more is belief, which is
+        wrong where scores have long tails: intervals are wider for it. Of numbers that hardly ever
+        stand out of the noise none is shown, else those would be that noise made to look clear.
         """
-        table = self._table
-        read = table.auc if self._as_drawn.mechanism.metric == "auc" else table.average_precision
+        table, metric = self._table, self._as_drawn.mechanism.metric
+        read = table.auc if metric == "auc" else table.average_precision
         value = read.value if table.roc.is_fitted else self._of_counts(table)
+        wider = 1 + COUNTED_DOUBT / max(self._visible(table), 1e-9)
 
         def ends(level: float, noise: bool) -> Interval:
             several = [(value, value), read.noise_interval(level)]
             if not noise:
                 several.append(read.interval(level))
-            return min(low for low, _ in several), max(high for _, high in several)
+            low, high = min(low for low, _ in several), max(high for _, high in several)
+            return value - wider * (value - low), value + wider * (high - value)
 
-        return Measure.read(value, ends, name=name, terms=self.terms, share=float)
+        def held(level: float, noise: bool) -> Interval:
+            low, high = ends(level, noise)
+            return max(low, 0.0), min(high, 1.0)
+
+        def reach(level: float) -> float:
+            if self._visible(table) < LEAST_COUNTED[metric]:
+                return 1.0
+            low, high = ends(level, True)
+            return max(high - value, value - low)
+
+        return Measure.read(
+            value, held, name=name, terms=self.terms, share=float, reach=cache(reach)
+        )
+
+    def _visible(self, table: "CurvesRelease") -> float:
+        """Return how many rows stand out of the counts' noise, as so many do at epsilon 1 under
+        replace-one; of rows whose number is private, by the noisy counts."""
+        mechanism = self._as_drawn.mechanism
+        rows: float | None = mechanism.rows
+        if rows is None:
+            counts = (table.table.negatives, table.table.positives)
+            rows = max(float(sum(np.sum(each) for each in counts)), 0.0)
+        return 2 * rows * float(mechanism.epsilon) / mechanism.protection.rows_moved
 
     def _of_counts(self, table: "CurvesRelease") -> float:
         negatives, positives = (
