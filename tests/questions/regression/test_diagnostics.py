@@ -88,6 +88,22 @@ def test_skewed_residuals_that_fan_out_lean_and_their_mean_is_not_called_wrong()
     assert wrong <= 8  # if 0.02 of plots are called wrong, nine of 60 are with a chance of 1e-5
 
 
+def test_a_weak_bend_is_seen_within_wide_bounds_as_no_row_pulls_harder_than_a_cap():
+    """The counts are those without noise; of the deviations 2.50 were left when rows at the ends of
+    the bounds pulled five times as hard as usual ones."""
+    edges, across = np.linspace(-5, 5, 20), np.linspace(0, 1, 15)
+    bend = ((across[1:] + across[:-1]) / 2 - 0.5) ** 2
+    mean = 0.15 * (bend - bend.mean()) / bend.std()
+    rows = 5_000 / 14 * np.diff(ndtr(edges[:, None] - mean), axis=0)
+    table = ResidualTable(
+        predicted_edges=across, residual_edges=edges, noisy=np.rint(rows), outside=0.0,
+        rows=5_000, scale=Fraction(500, 113), tails=np.zeros((2, 14)),
+    )  # fmt: skip
+    found = Readings(table)
+    assert 2.7 < found.curvature.unexplained < found.curvature.deviations
+    assert "curvature" in found.verdict.faults
+
+
 def test_the_normal_quantiles_of_normal_residuals_lie_on_the_line():
     held = []
     for _ in range(60):

@@ -19,6 +19,7 @@ from heldout.intervals.measure import Measure, checked_level
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.questions.regression.table import ResidualTable, laplace_deviation
 from heldout.questions.regression.tuned import (
+    CAPS,
     CUT_FARTHER,
     CUT_SHARP,
     DOUBT,
@@ -374,8 +375,11 @@ def unexplained(
         counted, spread = _with_tails(table, across, whole, deviation)
         if spread <= CUT_SHARP * (squares * float((whole**2 * density).sum())) ** 0.5:
             return counted
-        against, _ = _with_tails(table, across, whole, deviation, sign=sign)
-        deviations += [counted, against]
+        typical = (float((whole**2 * density).sum()) / max(float(density.sum()), 1e-9)) ** 0.5
+        deviations.append(counted)
+        deviations += [
+            _capped(table, across, whole, deviation, sign=sign, cap=cap * typical) for cap in CAPS
+        ]
     for values, hidden in ((whole, cut), (down, cut + weighed)):
         seen = Sum(table, across[None, :] * values)
         size = (squares * float((values**2 * density).sum())) ** 0.5
@@ -389,7 +393,7 @@ def unexplained(
 
 
 def _with_tails(
-    table: ResidualTable, across: Floats, whole: Floats, deviation: float, *, sign: float = 0.0
+    table: ResidualTable, across: Floats, whole: Floats, deviation: float
 ) -> tuple[float, float]:
     """Return the same of the sum that counts the rows a little beyond the bounds as well, and its
     spread.
@@ -397,29 +401,16 @@ def _with_tails(
     They stand where tails are denser, at TAIL_PLACE of their cell, and may be TAIL_DOUBT of it off
     on average; rows further out pull like a deviation of A at the cell's end, and the noise of
     their count belongs to the spread.
-
-    With a sign, cells more than OUTLYING deviations out, and those beyond the bounds, count only if
-    they pull against it. No cell holds fewer rows than none, so what the others hold could only
-    strengthen the lean: without them the sum is too low if anything, and has half of their noise.
     """
     assert table.tails is not None
     assert table.scale is not None
-    edges = table.residual_edges / np.abs(table.residual_edges).max()
-    half = float(edges[-1] - edges[0]) / 2
-    centre = float((edges[0] + edges[1]) / 2 - whole[0, 0])
-    places = np.array([edges[0] - TAIL_PLACE * half, edges[-1] + TAIL_PLACE * half]) - centre
-    noise = laplace_deviation(table.scale)
-    inside, weights = across[None, :] * whole, places[:, None] * across[None, :]
-    if sign:
-        density = table.density
-        outlying = whole**2 * float(density.sum()) > OUTLYING**2 * float((whole**2 * density).sum())
-        inside = np.where(outlying & (sign * inside > 0), 0.0, inside)
-        weights = np.where(sign * weights > 0, 0.0, weights)
-    seen = Sum(table, inside)
+    places, reach = _tail_places(table, whole)
+    half, noise = reach - float(np.abs(whole).max()), laplace_deviation(table.scale)
+    weights = places[:, None] * across[None, :]
+    seen = Sum(table, across[None, :] * whole)
     value = seen.value + float((weights * table.tails).sum())
     rows = np.maximum(table.tails.sum(axis=1), 0.0)
     typical = float(rows @ places**2) * deviation**2
-    reach = half + float(np.abs(whole).max())
     spread = (
         seen.variance(noise_only=False)
         + noise**2 * (float((weights**2).sum()) + (reach * deviation) ** 2)
@@ -427,8 +418,66 @@ def _with_tails(
     ) ** 0.5
     far = max(table.outside - float(table.tails.sum()), 0.0)
     hidden = TAIL_DOUBT * half * float(rows.sum()) + far * reach
-    lean = sign * value if sign else abs(value)
-    return (lean - deviation * hidden) / spread if spread > 0 else 0.0, spread
+    return (abs(value) - deviation * hidden) / spread if spread > 0 else 0.0, spread
+
+
+def _capped(
+    table: ResidualTable,
+    across: Floats,
+    whole: Floats,
+    deviation: float,
+    *,
+    sign: float,
+    cap: float,
+) -> float:
+    """Return the same of a sum in which no row pulls harder than one `cap` from the mean.
+
+    What lies beyond the cap is counted too: it pulls like a deviation of A, and the noise of that
+    count belongs to the spread. Cells that are far out, by the cap or OUTLYING deviations, count
+    only if they pull against the lean, which has this sign. No cell holds fewer rows than none, so
+    what the others hold could only strengthen it: without them the sum is too low if anything, and
+    has half of their noise.
+    """
+    assert table.tails is not None
+    assert table.scale is not None
+    places, reach = _tail_places(table, whole)
+    noise = laplace_deviation(table.scale)
+    inside = across[None, :] * np.clip(whole, -cap, cap)
+    weights = across[None, :] * np.clip(places, -cap, cap)[:, None]
+    density = table.density
+    squared = float((whole**2 * density).sum()) / max(float(density.sum()), 1e-9)
+    far = min(cap, OUTLYING * squared**0.5)
+    inside = np.where((np.abs(whole) > far) & (sign * inside > 0), 0.0, inside)
+    weights = np.where(sign * weights > 0, 0.0, weights)
+    seen = Sum(table, inside)
+    value = seen.value + float((weights * table.tails).sum())
+    excess, of_tails = (np.maximum(np.abs(at) - cap, 0.0) for at in (whole, places))
+    furthest = max(reach - cap, 0.0)
+    hidden = (
+        float((excess * table.noisy).sum())
+        + float((of_tails[:, None] * table.tails).sum())
+        + furthest * (table.outside - float(table.tails.sum()))
+    )
+    squares = float((excess**2).sum()) + furthest**2
+    squares += float((of_tails**2).sum()) * table.tails.shape[1]
+    rows = np.maximum(table.tails.sum(axis=1), 0.0)
+    variance = (
+        seen.variance(noise_only=False)
+        + noise**2 * (float((weights**2).sum()) + deviation**2 * squares)
+        + float(rows @ np.minimum(np.abs(places), cap) ** 2) * deviation**2
+    )
+    pull = deviation * max(hidden, 0.0)
+    return (sign * value - pull) / math.sqrt(variance) if variance > 0 else 0.0
+
+
+def _tail_places(table: ResidualTable, whole: Floats) -> tuple[Floats, float]:
+    """Return where rows a little beyond the lower and the upper bound stand, and how far rows that
+    lie further out count, both from the mean."""
+    edges = table.residual_edges / np.abs(table.residual_edges).max()
+    half = float(edges[-1] - edges[0]) / 2
+    centre = float((edges[0] + edges[1]) / 2 - whole[0, 0])
+    places = np.array([edges[0] - TAIL_PLACE * half, edges[-1] + TAIL_PLACE * half]) - centre
+    return places, half + float(np.abs(whole).max())
 
 
 def _ends(density: Floats, whole: Floats) -> list[Floats]:
