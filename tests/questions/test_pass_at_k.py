@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
+from tests.small_tables import protections
 
 import heldout as ho
 from heldout import judged
 from heldout import questions as q
 from heldout.errors import ArgumentError, DataError, UnreadableTable
-from heldout.kernel import Neighbours, Protection
+from heldout.kernel import Protection
 from heldout.questions.pass_at_k import PassSums
 
+PROTECTIONS = [one for one in protections(1, 2) if not one.only_labels]
 PROMPTS = [(right, samples) for samples in (2, 3, 5) for right in range(samples + 1)]
 
 
@@ -32,24 +35,32 @@ def sums(statistic: PassSums, rows: tuple[tuple[int, int], ...]) -> Any:
 
 
 @pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize("relation", [Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE])
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=Protection.describe)
 def test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far(
-    k: int, relation: Neighbours
+    k: int, protection: Protection
 ) -> None:
-    for public in {False, relation is Neighbours.REPLACE_ONE}:
-        protection = Protection(neighbours=relation, unit=not public, rows_per_unit=1)
-        statistic = PassSums(k=k, samples=1, least=2, most=5, with_rest=not public)
-        own = {rows: sums(statistic, rows) for rows in [(), *((each,) for each in PROMPTS)]}
-        # Sums are additive, so one row's part says how far any table moves.
-        sizes = (0, 1) if relation is Neighbours.ADD_REMOVE or not public else (1,)
-        pairs = [
-            abs(own[first] - own[second]).sum()
-            for first, second in itertools.combinations(own, 2)
-            if len(first) in sizes
-            and len(second) in sizes
-            and (relation is Neighbours.REPLACE_ONE or len(first) != len(second))
-        ]
-        assert max(pairs) == statistic.sensitivity(protection)
+    statistic = PassSums(
+        k=k, samples=1, least=2, most=5, with_rest=not protection.row_count_is_public
+    )
+    nothing = sums(statistic, ())
+    own = [sums(statistic, (prompt,)) - nothing for prompt in PROMPTS]
+    # Sums are additive, so what leaves and what arrives says how far any table moves.
+    together = sums(statistic, tuple(PROMPTS[:3])) - nothing
+    assert together.tolist() == sum(own[:3]).tolist()
+    moved = {
+        rows: np.array(
+            [
+                sum(several, 0 * nothing)
+                for several in itertools.combinations_with_replacement(own, rows)
+            ]
+        )
+        for rows in range(protection.rows_per_unit + 1)
+    }
+    furthest = max(
+        int(np.abs(moved[leave][:, None] - moved[arrive][None, :]).sum(axis=2).max())
+        for leave, arrive in protection.changes()
+    )
+    assert furthest == statistic.sensitivity(protection)
 
 
 @pytest.mark.parametrize(("right", "samples"), PROMPTS)
