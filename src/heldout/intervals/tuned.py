@@ -4,8 +4,6 @@ Whoever changes one runs that again. Where no trial is noted, none was kept. Con
 (grids, reaches, series) stay beside the code that they serve.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 CLASS_PRIOR: Final = 2.0
@@ -52,18 +50,6 @@ LEAST_SHOWN: Final = 0.3
 numbers that are shown: else they would be all of the range wherever a class is near the least that
 is shown. Chosen 2026-11-18, of 1, .3, .1 and .03, at 300 rows and epsilon 1, 4 to 25% positive:
 noise intervals of shown AUCs held in .92, .93, .93 and .93 at least, widths 1, 1.1, 1.4 and 2."""
-
-COUNTED_DOUBT: Final = 50.0
-"""An area read off counts has ends so many times wider per one over the rows times epsilon: prior
-belief decides there, and is wrong for long tails. Chosen 2026-11-19, of 0, 20, 35 and 50, on five
-made-up sets and adult at 300 rows and epsilon 1/3 to 1; measured by benchmarks/beside.py."""
-
-LEAST_COUNTED: Final[Mapping[str, float]] = MappingProxyType(
-    {"auc": 100.0, "average-precision": 200.0}
-)
-"""Rows times epsilon below which an area read off counts is not shown: there fewer than one in ten
-would be, those that noise made look clear, and only half of their intervals held. Chosen
-2026-11-19 on the same sets."""
 
 LEAST_AT_RISK: Final = 5.0
 """With fewer rows left at risk a survival curve is not shown. Since 2026-11-18; measured by

@@ -12,12 +12,11 @@ import heldout as ho
 from heldout import questions as q
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
-from heldout.intervals.tuned import COUNTED_DOUBT
 from heldout.kernel import Budget, Protection, price
 from heldout.kernel.accountant import charge, smaller
 from heldout.kernel.events import Event
 from heldout.kernel.ranking.statistic import RankingAndTable, RankingStatistic
-from heldout.kernel.ranking.tuned import FIRST_SHARE, OUTRIGHT, SECOND_SHARE
+from heldout.kernel.ranking.tuned import COUNTED_DOUBT, FIRST_SHARE, OUTRIGHT, SECOND_SHARE
 from heldout.kernel.ranking.value_or_counts import ValueOrCounts
 from heldout.kernel.statistic import Sealed
 from heldout.questions.answers import Answered

@@ -44,10 +44,8 @@ from heldout.intervals.measure import (
 from heldout.intervals.readings import Curve
 from heldout.intervals.tuned import (
     AREA_SPREAD,
-    COUNTED_DOUBT,
     DIFFERENCE_DEVIATION,
     FURTHEST,
-    LEAST_COUNTED,
     MISPLACED,
     PRECISION_SPREAD,
     USUAL_AGREEMENT,
@@ -67,7 +65,14 @@ from heldout.kernel.ranking.statistic import (
     ScoreTable,
     ranking_metric,
 )
-from heldout.kernel.ranking.tuned import EDGES_SHARE, LEAST_EPSILON, LEVELS, SLOWLY
+from heldout.kernel.ranking.tuned import (
+    COUNTED_DOUBT,
+    EDGES_SHARE,
+    LEAST_COUNTED,
+    LEAST_EPSILON,
+    LEVELS,
+    SLOWLY,
+)
 from heldout.kernel.ranking.value_or_counts import ValueOrCounts, ValueOrTable
 from heldout.kernel.statistic import Statistic
 from heldout.questions.ranking.fitted_curve import fitted_curve
@@ -311,7 +316,7 @@ class RankingRelease(Release):
             low, high = min(low for low, _ in several), max(high for _, high in several)
             return value - wider * (value - low), value + wider * (high - value)
 
-        def held(level: float, noise: bool) -> Interval:
+        def inside(level: float, noise: bool) -> Interval:
             low, high = ends(level, noise)
             return max(low, 0.0), min(high, 1.0)
 
@@ -322,7 +327,7 @@ class RankingRelease(Release):
             return max(high - value, value - low)
 
         return Measure.read(
-            value, held, name=name, terms=self.terms, share=float, reach=cache(reach)
+            value, inside, name=name, terms=self.terms, share=float, reach=cache(reach)
         )
 
     def _visible(self, table: "CurvesRelease") -> float:
@@ -332,7 +337,7 @@ class RankingRelease(Release):
         rows: float | None = mechanism.rows
         if rows is None:
             counts = (table.table.negatives, table.table.positives)
-            rows = max(float(sum(np.sum(each) for each in counts)), 0.0)
+            rows = max(float(sum(map(np.sum, counts))), 0.0)
         return 2 * rows * float(mechanism.epsilon) / mechanism.protection.rows_moved
 
     def _of_counts(self, table: "CurvesRelease") -> float:
