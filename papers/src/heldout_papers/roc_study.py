@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.intervals.readings import cumulative_counts, precision_recall, roc
+from heldout.intervals.readings import cumulative_counts, rates
 from heldout.kernel.curves.registry import METHODS, method
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.tables import NoisyTable, independent_noise
@@ -147,12 +147,15 @@ def read(table: NoisyTable, *, corner: bool = False) -> Curves:
     The papers do not say what a rate is when noise leaves its class no row. `corner` holds rates to
     [0, 1]: the class is called nowhere but at the last threshold. The product draws a diagonal.
     """
-    false, true, _ = roc(table)
-    recall, precision, _ = precision_recall(table)
+    alarms, hits = (cumulative_counts(counts) for counts in (table.negatives, table.positives))
+    called = alarms + hits
+    # Rising counts, so only the start of the curve may have none.
+    precision = np.divide(hits, called, out=np.ones_like(hits), where=called > 0)
+    false, true, recall = rates(alarms), rates(hits), rates(hits)
     if corner:
         false, true = (
-            rate if cumulative_counts(counts)[-1] > 0 else np.eye(len(rate))[-1]
-            for rate, counts in ((false, table.negatives), (true, table.positives))
+            rate if counts[-1] > 0 else np.eye(len(rate))[-1]
+            for rate, counts in ((false, alarms), (true, hits))
         )
     return Curves((false, true), (recall, precision), float(np.trapezoid(true, false)))
 

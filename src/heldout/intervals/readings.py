@@ -314,8 +314,8 @@ class ConfusionReadings(AsMatrix):
 # public grid: what scores at grid point t or above is called positive.
 
 
-def isotonic(values: ArrayLike, weights: Floats | None = None) -> Floats:
-    """The nearest rising sequence in (weighted) least squares, by pooling adjacent violators.
+def isotonic(values: ArrayLike) -> Floats:
+    """The nearest rising sequence in least squares, by pooling adjacent violators.
 
     >>> isotonic([1.0, 3.0, 2.0, 4.0]).tolist()
     [1.0, 2.5, 2.5, 4.0]
@@ -323,18 +323,15 @@ def isotonic(values: ArrayLike, weights: Floats | None = None) -> Floats:
     values = np.asarray(values, dtype=np.float64)
     if (np.diff(values) >= 0).all():
         return values
-    counts = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
     means: list[float] = []
-    masses: list[float] = []
     sizes: list[int] = []
-    for value, weight in zip(values.tolist(), counts.tolist(), strict=True):
-        mean, mass, size = value, weight, 1
+    for value in values.tolist():
+        mean, size = value, 1
         while means and means[-1] >= mean:
-            total = masses[-1] + mass
-            mean = (means.pop() * masses.pop() + mean * mass) / total
-            mass, size = total, size + sizes.pop()
+            total = sizes[-1] + size
+            mean = (means.pop() * sizes.pop() + mean * size) / total
+            size = total
         means.append(mean)
-        masses.append(mass)
         sizes.append(size)
     return np.repeat(means, sizes)
 
@@ -351,31 +348,6 @@ def rates(cumulative: Floats) -> Floats:
     if total <= 0:
         return np.linspace(0.0, 1.0, len(cumulative))
     return np.minimum(cumulative / total, 1.0)
-
-
-def roc(table: NoisyTable) -> tuple[Any, Any, Any]:
-    """False positive rate, true positive rate and threshold, from (0, 0) to (1, 1).
-
-    >>> from fractions import Fraction
-    >>> from heldout.kernel.noise.tables import independent_noise
-    >>> table = NoisyTable(edges=[0, 2, 5], negatives=[6, 2], positives=[1, 3],
-    ...                    noise=independent_noise(Fraction(2), bins=2))
-    >>> [each.tolist() for each in roc(table)]
-    [[0.0, 0.25, 1.0], [0.0, 0.75, 1.0], [5, 2, 0]]
-    """
-    false, true = (
-        rates(cumulative_counts(counts)) for counts in (table.negatives, table.positives)
-    )
-    return false, true, table.edges[::-1]
-
-
-def precision_recall(table: NoisyTable) -> tuple[Any, Any, Any]:
-    """Recall, precision and threshold; it starts at (0, 1), where nothing is called positive."""
-    false, true = (cumulative_counts(counts) for counts in (table.negatives, table.positives))
-    called = false + true
-    # Rising counts, so only the start of the curve may have none.
-    precision = np.divide(true, called, out=np.ones_like(true), where=called > 0)
-    return rates(true), precision, table.edges[::-1]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from heldout.errors import ArgumentError
-from heldout.intervals.readings import precision_recall, roc
+from heldout.intervals.readings import plain_curve
 from heldout.kernel import Loss
 from heldout.kernel.curves.published import COUNTS, quantiles
 from heldout.kernel.curves.registry import METHODS, method
@@ -91,13 +91,12 @@ def test_every_input_gives_a_valid_table_and_curve(
     assert table.noise.above_deviation.shape == (2, table.bins + 1)
     assert np.isfinite(table.noise.above_deviation).all()
     assert (table.noise.bin_deviation > 0).all()
-    false, true, thresholds = roc(table)
-    for each in (false, true):
-        assert (each[0], each[-1]) == (0, 1)
-        assert (np.diff(each) >= 0).all()
-    assert (np.diff(thresholds) < 0).all()
-    recall, precision, _ = precision_recall(table)
-    assert (np.diff(recall) >= 0).all()
+    curve = plain_curve(table, score_range=(0.0, 1.0))
+    for rate in (curve.fpr, curve.tpr):
+        assert (rate[0], rate[-1]) == (0, 1)
+        assert (np.diff(rate) >= 0).all()
+    assert (np.diff(curve.thresholds) < 0).all()
+    precision = curve.precision()
     assert ((precision >= 0) & (precision <= 1)).all()
 
 
@@ -107,9 +106,9 @@ def test_with_much_budget_the_curve_is_the_true_one(name: str, options: dict[str
     labels = generator.random(20_000) < 0.3
     places = np.clip(generator.normal(100 + 50 * labels, 40), 0, 256).astype(int)
     table = _method(name, options, epsilon=Fraction(1000)).sample(_table(labels, places))
-    false, true, _ = roc(table)
+    curve = plain_curve(table, score_range=(0.0, 1.0))
     above = [np.mean(places[~labels, None] < places[labels][None, :500])]
-    assert np.trapezoid(true, false) == pytest.approx(above[0], abs=0.03)
+    assert curve.area == pytest.approx(above[0], abs=0.03)
     assert table.positives.sum() == pytest.approx(labels.sum(), rel=0.01)
 
 
