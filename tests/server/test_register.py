@@ -125,7 +125,8 @@ def test_rows_are_numbered_where_no_column_names_them_and_are_then_not_refreshed
     model = site.upload()
     answer = site.answer({"question": "auc", "epsilon": "1"}, artifact=model["id"], key="k")
     assert answer["state"] == "answered"
-    assert "another registration" in carol.browser.get("/datasets/readmissions").text
+    page = carol.browser.get("/datasets/readmissions")
+    assert "Register changed rows as a new data set" in page.text
     page = carol.browser.fill("/datasets/readmissions/refresh")
     assert "another registration" in page.text
 
