@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 from playwright.sync_api import Page, expect
@@ -29,12 +30,17 @@ def _people(count: int = 6_000) -> dict[str, list[float]]:
     return {"id": list(range(count)), "age": age, "female": female, "pay": pay}
 
 
-def _straight_line(twin: str) -> dict[str, float]:
-    """Return a model of the twin's columns: it is made of the declaration, so a guess does."""
+def _fitted(twin: str, *, square: bool) -> dict[str, float]:
+    """Fit pay to age and sex on the twin's rows by least squares."""
     rows = list(csv.DictReader(io.StringIO(twin)))
-    assert rows
-    assert {"age", "female"} <= set(rows[0])
-    return {"intercept": 30_000.0, "age": 500.0, "female": -5_000.0}
+    age, female, pay = (
+        np.array([float(row[name]) for row in rows]) for name in ("age", "female", "pay")
+    )
+    columns = {"intercept": np.ones(len(rows)), "age": age, "female": female}
+    if square:
+        columns["age^2"] = age**2
+    fit = np.linalg.lstsq(np.column_stack(list(columns.values())), pay, rcond=None)[0]
+    return dict(zip(columns, fit.tolist(), strict=True))
 
 
 def test_an_economist_verifies_a_conclusion_that_was_found_on_made_up_rows(
@@ -54,11 +60,24 @@ def test_an_economist_verifies_a_conclusion_that_was_found_on_made_up_rows(
     live.wait(lambda: datasets.find(live.service, "salaries").state == "open")
     datasets.grant(live.service, carol, "salaries", analyst="bert", budget="15")
 
+    custodian = sign_in("carol")
+    custodian.goto(f"{live.address}/datasets/salaries")
+    publish = custodian.locator("form[action$='/publish']")
+    publish.get_by_label("Price (epsilon)").fill("4")
+    publish.locator("details").evaluate_all("all => all.forEach(one => { one.open = true })")
+    publish.locator("[name='private-twin.whole']").fill("age, female")
+    publish.get_by_role("button", name="Pay and publish").click()
+    link = "a[href$='.csv'][href*='/published/']"
+
     bert = sign_in("bert")
     bert.goto(f"{live.address}/datasets/salaries")
-    twin = bert.request.get(f"{live.address}/datasets/salaries/twin.csv").text()
+    live.wait(lambda: bert.reload() and bert.locator(link).count())
+    with bert.expect_download() as download:
+        bert.locator(link).click()
+    twin = download.value.path().read_text(encoding="utf-8")
+    line = _fitted(twin, square=False)
     model = live.files / "pay.json"
-    model.write_text(json.dumps(_straight_line(twin)), encoding="utf-8")
+    model.write_text(json.dumps(line), encoding="utf-8")
 
     bert.goto(f"{live.address}/artifacts")
     bert.get_by_label("Choose a file").set_input_files(model)
@@ -67,9 +86,13 @@ def test_an_economist_verifies_a_conclusion_that_was_found_on_made_up_rows(
     _ask_only(bert, "Do the residuals show a pattern?")
     bert.locator("#cost").fill("26")
     _buy(bert)
-    expect(bert.locator("body")).to_contain_text("residuals curve")
+    expect(bert.locator("body")).to_contain_text("residuals curve", ignore_case=True)
     assert not serious(bert)
 
+    # On the twin's rows a square helps, and the coefficient of sex is below zero.
+    bent = _fitted(twin, square=True)
+    assert bent["age^2"] < 0
+    assert bent["female"] < 0
     bert.goto(f"{live.address}/datasets/salaries/ask")
     _ask_only(bert, "Does this conclusion hold?")
     bert.get_by_role("textbox", name="Claim").fill("coefficient('female') < 0")
