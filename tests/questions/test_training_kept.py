@@ -12,6 +12,7 @@ from heldout import questions as q
 from heldout.errors import ArgumentError
 from heldout.features import FeatureMatrix
 from heldout.questions.answers import Answered
+from heldout.questions.features.plans import LATEST
 from heldout.questions.session import PrivateSession
 
 # Written when every word still had its own sum: 60 rows of 300 features.
@@ -47,11 +48,11 @@ def drawn(features: int) -> Answered:
 def test_rules_are_kept_with_the_answer_and_unknown_ones_are_refused() -> None:
     answered = drawn(300)
     content = answered.as_dict()
-    assert content["rules"] == [3]
+    assert content["rules"] == [LATEST]
     again = Answered.from_dict(content)
     assert again.releases[0].as_dict() == answered.releases[0].as_dict()
     assert again.as_dict() == content
-    for wrong in ([4], [True], ["1"], [], [2, 2], 2):
+    for wrong in ([LATEST + 1], [True], ["1"], [], [2, 2], 2):
         with pytest.raises(ArgumentError, match="cannot be read"):
             Answered.from_dict(content | {"rules": wrong})
 
@@ -59,9 +60,21 @@ def test_rules_are_kept_with_the_answer_and_unknown_ones_are_refused() -> None:
 def test_sums_that_words_shared_are_not_read_as_each_words_own() -> None:
     content = drawn(5000).as_dict()
     assert len(content["values"]["map"]["learning"]["array"]["values"]) < 5000
-    assert Answered.from_dict(content).questions[0].rules == 3
+    assert Answered.from_dict(content).questions[0].rules == LATEST
     with pytest.raises(ArgumentError, match="is learnt from 10,038 numbers"):
         Answered.from_dict({name: each for name, each in content.items() if name != "rules"})
+
+
+def test_numbers_and_kinds_are_read_with_the_ridge_and_the_noise_of_their_time() -> None:
+    rows = FeatureMatrix(np.tile(np.eye(6, dtype=np.int8), (10, 1)), np.arange(60) % 2)
+    session = PrivateSession(rows, budget=ho.Budget(epsilon="2"))
+    asked = q.Training(epsilon="1", classifier="logistic", sizes=(3, 3), ordered=(0,))
+    for rules, blocks in ((3, 1), (LATEST, 3)):
+        answered = session.answer(asked.under(rules))
+        [again] = Answered.from_dict(answered.as_dict()).questions
+        assert again.rules == rules
+        plan = again.plan(answered.drawn.about, again.price)
+        assert len(plan.mechanism(plan.loss()).blocks) == blocks
 
 
 @pytest.mark.parametrize(

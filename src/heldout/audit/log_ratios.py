@@ -9,7 +9,7 @@ maximum or a training the exact log ratio of what did come out.
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -309,13 +309,12 @@ def objective(mechanism: Any, first: Any, second: Any, output: Any) -> float:
                 break
         noises.append(noise)
         determinants.append(_log_determinant(minimum, noise, float(mechanism.inner.scale)))
-    sizes = iter([abs(a - b) for a, b in zip(*noises, strict=True)])
-    one = [1] * mechanism.dimension if mechanism.even else [mechanism.dimension]
-    apart: int = max(sum(islice(sizes, size)) for size in mechanism.groups or one)
+    sizes = [abs(a - b) for a, b in zip(*noises, strict=True)]
+    far = float(mechanism.norm(sizes))
     from heldout.kernel.noise.fits import SLACK
 
     curved = abs(determinants[0] - determinants[1])
-    return apart / float(mechanism.inner.scale) + curved + float(SLACK * mechanism.epsilon)
+    return far / float(mechanism.inner.scale) + curved + float(SLACK * mechanism.epsilon)
 
 
 def _log_determinant(minimum: Any, noise: list[int], scale: float) -> float:

@@ -21,7 +21,7 @@ from heldout.kernel.curves.registry import method
 from heldout.kernel.curves.thresholds import CrowdedCells, MedianCuts
 from heldout.kernel.noise.additive import DiscreteGaussian, DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.disjoint import Disjoint, EachGroup, SummedParts
-from heldout.kernel.noise.fits import ObjectivePerturbation, WishartDifference
+from heldout.kernel.noise.fits import Block, ObjectivePerturbation, WishartDifference
 from heldout.kernel.noise.mechanism import DeclaredFit, Primitive
 from heldout.kernel.noise.selection import (
     AboveBar,
@@ -55,6 +55,7 @@ ADDED = Protection(neighbours="add-remove")
 LABELS = Protection(neighbours="label")
 AREA = AreaSensitivity(protection=ROWS)
 THIRD = F(1, 3)
+TWO_BLOCKS = Block(F(1, 4), ((0,), (9,))), Block(F(3, 4), (tuple(range(1, 9)),))
 CURVE = {"protection": ROWS, "rows": 500, "points": 65}
 
 # The numbers are those of the contracts, worked out by hand.
@@ -143,11 +144,11 @@ CLAIMS: list[tuple[Any, Loss]] = [
         (
             ObjectivePerturbation(
                 THIRD, moved=1, rows_per_unit=1, row=6, square=6, dimension=10, ridge=F(64),
-                step=F(1, 2**20), slack=11, even=even, groups=groups,
+                step=F(1, 2**20), slack=11, even=even, blocks=blocks,
             ),
             Loss.pure(THIRD),
         )
-        for even, groups in ((False, None), (True, None), (False, (3, 7)))
+        for even, blocks in ((False, None), (True, None), (False, TWO_BLOCKS))
     ),
     (DeclaredFit(THIRD, print), Loss.pure(THIRD)),
     *((method(name, epsilon=THIRD, **CURVE), Loss.pure(THIRD)) for name in CURVES),

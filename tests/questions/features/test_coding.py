@@ -20,12 +20,21 @@ from heldout.features import Bins, FeatureMatrix, PrivateLogisticRegression, Pri
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.fits import (
     SLACK,
+    Block,
     ObjectivePerturbation,
     grouped_noise,
+    noise_of_blocks,
     point_within,
     points_within,
 )
-from heldout.questions.features.plans import MARGIN, LogisticLoss, LogisticPlan, TrainingRows
+from heldout.questions.features.plans import (
+    LATEST,
+    MARGIN,
+    RULES,
+    LogisticLoss,
+    LogisticPlan,
+    TrainingRows,
+)
 from heldout.questions.features.questions import Training
 from heldout.questions.features.statistics import RESOLUTION, Coding
 
@@ -85,20 +94,24 @@ def log_density(noise: ObjectivePerturbation, loss: LogisticLoss, rows: Any, at:
     ridge = float(loss.ridge)
     steps = np.rint(-(-(y * miss) @ x + ridge * at) / float(noise.step))
     hessian = (x * (miss * (1 - miss))[:, None]).T @ x + ridge * np.eye(len(at))
-    assert noise.groups is not None
-    ends = np.cumsum([0, *noise.groups])
-    far = max(np.abs(steps[a:b]).sum() for a, b in itertools.pairwise(ends))
+    assert noise.blocks is not None
+    far = 0.0
+    for block in noise.blocks:
+        lengths = [np.abs(steps[list(group)]).sum() for group in block.groups]
+        far += float(block.share) * max(lengths)
     return float(-far / float(noise.inner.scale) + np.linalg.slogdet(hessian)[1])
 
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))
-@pytest.mark.parametrize("columns", [((3,), ()), ((3,), (0,)), ((1, 1, 1), ())])
+@pytest.mark.parametrize("rules", [3, LATEST])
+@pytest.mark.parametrize("columns", [((3,), ()), ((3,), (0,)), ((1, 1, 1), ()), ((1, 3), ())])
 def test_the_density_of_the_ideal_minimum_moves_by_no_more_than_claimed(
-    neighbours: Neighbours, columns: Any
+    neighbours: Neighbours, columns: Any, rules: int
 ) -> None:
-    protection = Protection(neighbours=neighbours)
+    protection, features = Protection(neighbours=neighbours), sum(columns[0])
     plan = LogisticPlan(
-        features=3,
+        rules=RULES[rules],
+        features=features,
         features_per_row=3,
         epsilon=Fraction(2),
         weight=1,
@@ -111,15 +124,15 @@ def test_the_density_of_the_ideal_minimum_moves_by_no_more_than_claimed(
     )
     loss = plan.loss()
     noise = plan.mechanism(loss)
-    several = list(itertools.product((0, 1), map(tuple, masks(3).tolist())))
+    several = list(itertools.product((0, 1), map(tuple, masks(features).tolist())))
     points = (-1.5, 0.0, 0.3, 1.5) if neighbours is Neighbours.ADD_REMOVE else (-1.5, 0.3)
     grid = [np.array(at) for at in itertools.product(points, repeat=loss.dimension)]
-    common = [(0, (1, 0, 0)), (1, (0, 1, 1))]
+    common = [(0, (1, *[0] * (features - 1))), (1, (0, *[1] * (features - 1)))]
 
     @cache
     def densities(count: int) -> list[Any]:
         tables = [[*common, *rows] for rows in itertools.combinations(several, count)]
-        points = grid[::3]
+        points = grid[:: 3 if features == 3 else 32]
         return [np.array([log_density(noise, loss, rows, at) for at in points]) for rows in tables]
 
     most = max(
@@ -208,8 +221,15 @@ def test_grouped_noise_has_the_law_that_its_largest_group_needs() -> None:
     assert max(drawn.values()) < 165
 
 
-@pytest.mark.parametrize("groups", [(100,), (1,) * 100, (40, 60)])
-def test_the_parts_of_the_price_add_up_to_epsilon(groups: tuple[int, ...]) -> None:
+ONE_BLOCK = [(tuple(range(100)),), tuple((place,) for place in range(100))]
+HALVES = (
+    Block(Fraction(1, 3), tuple((place,) for place in range(40))),
+    Block(Fraction(2, 3), (tuple(range(40, 90)), tuple(range(90, 100)))),
+)
+
+
+@pytest.mark.parametrize("blocks", [*((Block(Fraction(1), one),) for one in ONE_BLOCK), HALVES])
+def test_the_parts_of_the_price_add_up_to_epsilon(blocks: tuple[Block, ...]) -> None:
     noise = ObjectivePerturbation(
         epsilon=Fraction(1),
         moved=2,
@@ -220,13 +240,57 @@ def test_the_parts_of_the_price_add_up_to_epsilon(groups: tuple[int, ...]) -> No
         ridge=Fraction(64),
         step=Fraction(1, 2**24),
         slack=1000,
-        groups=groups,
+        blocks=blocks,
     )
-    reach = noise.moved * noise.row / noise.step + max(groups)
+    # One step of rounding in every entry.
+    rounded = sum(block.share * max(block.sizes) for block in blocks)
+    reach = noise.moved * noise.row / noise.step + rounded
     curved = Fraction(noise.rows_per_unit * noise.square) / (4 * noise.ridge)
     assert reach / noise.inner.scale + curved + noise.slack / noise.outer.scale == 1
-    with pytest.raises(ArgumentError, match="every coefficient once"):
-        replace(noise, groups=(50,))
+    for wrong in ((Block(Fraction(1), (tuple(range(50)),)),), (*blocks, blocks[0])):
+        with pytest.raises(ArgumentError, match="every coefficient once"):
+            replace(noise, blocks=wrong)
+    with pytest.raises(ArgumentError, match="positive"):
+        replace(noise, blocks=tuple(replace(block, share=Fraction(0)) for block in blocks))
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_the_shares_of_blocks_sum_to_one_and_no_row_is_longer(coding: Coding) -> None:
+    words: dict[str, Any] = {"features_per_row": 8, "epsilon": Fraction(1), "weight": 5}
+    words |= {"ridge": None, "rows": 64, "most_rows": 64, "columns": coding.sizes}
+    words |= {"protection": Protection(neighbours=Neighbours.REPLACE_ONE)}
+    plan = LogisticPlan(features=coding.features, ordered=coding.ordered, **words)
+    blocks = plan.blocks(coding)
+    assert sum(block.share for block in blocks) == 1
+    places = [place for block in blocks for place in block.places]
+    assert sorted(places) == list(range(coding.entries + 1))
+    noise = replace(plan.mechanism(plan.loss()), blocks=blocks, dimension=coding.entries + 1)
+    entries = coding.coded(csr_array(masks(coding.features)))
+    lengths = [noise.norm([*row, RESOLUTION]) for row in entries.tolist()]
+    assert max(lengths) == RESOLUTION * noise.row
+
+
+@pytest.mark.chance(1.2e-9, "chi-squared of 24 degrees above 90: 1.2e-9")
+def test_blocks_have_noise_of_their_own_in_inverse_proportion_to_their_shares() -> None:
+    blocks = Block(Fraction(2, 3), ((0,), (2,))), Block(Fraction(1, 3), ((1,),))
+    draws = 2_000
+    seen = Counter(
+        (min(max(abs(a), abs(c)), 4), min(abs(b), 4))
+        for a, b, c in (noise_of_blocks(Fraction(1), blocks) for _ in range(draws))
+    )
+    every = range(-60, 61)
+    both = Counter(max(abs(a), abs(c)) for a in every for c in every)
+
+    def missed(first: float, second: float) -> float:
+        pair = np.array([both[far] * math.exp(-first * far) for far in range(60)])
+        alone = np.array([(2 - (far == 0)) * math.exp(-second * far) for far in range(60)])
+        laws = [np.append(law[:4], law[4:].sum()) / law.sum() for law in (pair, alone)]
+        expected = draws * np.outer(*laws)
+        counts = np.array([[seen[a, b] for b in range(5)] for a in range(5)])
+        return float(((counts - expected) ** 2 / expected).sum())
+
+    assert missed(2 / 3, 1 / 3) < 90
+    assert missed(1 / 3, 2 / 3) > 90  # shares the wrong way round
 
 
 def people(rows: int, seed: int) -> tuple[Any, Any]:

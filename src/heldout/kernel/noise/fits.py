@@ -174,6 +174,29 @@ CURVED, SLACK = Fraction(1, 8), Fraction(1, 64)
 
 
 @dataclass(frozen=True)
+class Block:
+    """Coefficients whose noise is drawn together, for a share of what a row may move.
+
+    >>> Block(Fraction(1, 2), ((0,), (2, 3))).places
+    (0, 2, 3)
+    """
+
+    share: Fraction
+    groups: tuple[tuple[int, ...], ...]
+    """Places of coefficients. The block's norm is the largest L1 length of a group."""
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Return the places of all its coefficients."""
+        return tuple(place for group in self.groups for place in group)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Return how many coefficients its groups have."""
+        return tuple(map(len, self.groups))
+
+
+@dataclass(frozen=True)
 class ObjectivePerturbation(Primitive):
     """Minimises loss(t) + ridge/2 |t|^2 + b.t with noise b, and lets the minimum out.
 
@@ -181,8 +204,8 @@ class ObjectivePerturbation(Primitive):
     the minimum plus b/ridge, rounded to the lattice of `step/ridge`. The sum with -b/ridge is then
     exact. A little discrete Laplace noise at the end covers what the solver may get wrong.
     `b` is Laplace noise for rows that pull few coefficients, or with `even` noise of the law
-    exp(-max|b|) for rows that pull all of them about as hard. With `groups`, the sizes of groups of
-    consecutive coefficients, it is exp(-the largest sum of |b| over a group).
+    exp(-max|b|) for rows that pull all of them about as hard. With `blocks` it is exp(-the sum over
+    blocks of the share times the largest sum of |b| over a group), so blocks are independent.
 
     Claim:       pure DP, epsilon.                              [claim: objective-perturbation]
     Neighbours:  at most k rows leave and at most k arrive, `moved` of them in all.
@@ -215,20 +238,26 @@ class ObjectivePerturbation(Primitive):
     step: Fraction
     slack: int
     even: bool = False
-    groups: tuple[int, ...] | None = None
+    blocks: tuple[Block, ...] | None = None
 
     def __post_init__(self) -> None:
         sizes = (self.moved, self.rows_per_unit, self.row, self.square, self.dimension, self.slack)
         if self.epsilon <= 0 or self.step <= 0 or min(sizes) <= 0:
             raise ArgumentError("epsilon, rows, dimension, step and slack must be positive.")
-        if self.groups is not None and (self.even or sum(self.groups) != self.dimension):
-            raise ArgumentError("groups must have every coefficient once, and not be even.")
+        if self.blocks is not None:
+            places = sorted(place for block in self.blocks for place in block.places)
+            if self.even or places != list(range(self.dimension)):
+                raise ArgumentError("blocks must have every coefficient once, and not be even.")
+            if min(block.share for block in self.blocks) <= 0:
+                raise ArgumentError("Shares of blocks must be positive.")
         if self.ridge < self.least_ridge(
             self.epsilon, square=self.square, rows_per_unit=self.rows_per_unit
         ):
             raise ArgumentError(f"ridge must be larger for this epsilon, got {self.ridge}.")
         # Refuses scales that cannot be drawn before anything is paid.
         _ = self.inner, self.outer
+        least = min((block.share for block in self.blocks or ()), default=Fraction(1))
+        DiscreteLaplace(scale=self.inner.scale / least, l1_sensitivity=1, dimension=1)
 
     @staticmethod
     def least_ridge(epsilon: Fraction, *, square: Fraction | int, rows_per_unit: int) -> Fraction:
@@ -240,10 +269,29 @@ class ObjectivePerturbation(Primitive):
         """Of b, in steps: rows move it by moved * row, and each entry by one step of rounding."""
         curved = Fraction(self.rows_per_unit * self.square) / (4 * self.ridge)
         left = self.epsilon - curved - SLACK * self.epsilon
-        largest = 1 if self.even else self.dimension if self.groups is None else max(self.groups)
-        rounded = self.step * largest
+        rounded = self.step * self.norm([1] * self.dimension)
         reach = (self.moved * self.row + rounded) / self.step
         return DiscreteLaplace(scale=reach / left, l1_sensitivity=1, dimension=self.dimension)
+
+    def norm(self, vector: Sequence[int]) -> Fraction:
+        """Return the length of a vector of coefficients in the norm that the noise is for.
+
+        >>> halves = Block(Fraction(1, 4), ((0,), (2,))), Block(Fraction(3, 4), ((1, 3),))
+        >>> ObjectivePerturbation(Fraction(1), moved=1, rows_per_unit=1, row=1, square=4,
+        ...                       dimension=4, ridge=Fraction(16), step=Fraction(1, 2**20),
+        ...                       slack=11, blocks=halves).norm([-8, 4, 4, 0])
+        Fraction(5, 1)
+        """
+        sizes = [abs(entry) for entry in vector]
+        if self.blocks is None:
+            return Fraction(max(sizes) if self.even else sum(sizes))
+        return sum(
+            (
+                block.share * max(sum(sizes[place] for place in group) for group in block.groups)
+                for block in self.blocks
+            ),
+            Fraction(0),
+        )
 
     @cached_property
     def outer(self) -> DiscreteLaplace:
@@ -255,8 +303,8 @@ class ObjectivePerturbation(Primitive):
         """Coefficients in lattice steps of step/ridge."""
         minimum = unseal(sealed)
         # Integers without an end: the minimum depends on each of them, wherever they stop.
-        if self.groups is not None:
-            noise = grouped_noise(self.inner.scale, self.groups)
+        if self.blocks is not None:
+            noise = noise_of_blocks(self.inner.scale, self.blocks)
         else:
             drawn = even_noise if self.even else unbounded_noise
             noise = drawn(self.inner.scale, self.dimension)
@@ -271,8 +319,27 @@ class ObjectivePerturbation(Primitive):
             "ridge": str(self.ridge),
             "entries": self.dimension,
             "largest_entry": self.even,
-            **({} if self.groups is None else {"groups": list(self.groups)}),
+            **({} if self.blocks is None else {"blocks": _described(self.blocks)}),
         }
+
+
+def _described(blocks: tuple[Block, ...]) -> list[dict[str, object]]:
+    return [{"share": str(block.share), "groups": list(block.sizes)} for block in blocks]
+
+
+def noise_of_blocks(scale: Fraction, blocks: Sequence[Block]) -> list[int]:
+    """Whole numbers z with probability proportional to exp(-the sum over blocks of the share times
+    the largest sum of |z| over a group/scale): blocks are independent.
+
+    >>> blocks = Block(Fraction(3, 4), ((0,), (2,))), Block(Fraction(1, 4), ((1, 3),))
+    >>> len(noise_of_blocks(Fraction(100), blocks))
+    4
+    """
+    noise: dict[int, int] = {}
+    for block in blocks:
+        own = grouped_noise(scale / block.share, block.sizes)
+        noise |= dict(zip(block.places, own, strict=True))
+    return [noise[place] for place in range(len(noise))]
 
 
 def even_noise(scale: Fraction, count: int) -> list[int]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from heldout.kernel.door import Answers, Booked, Staged, Step
 from heldout.kernel.events import Event, price
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.fits import ObjectivePerturbation
+from heldout.kernel.noise.fits import Block, ObjectivePerturbation
 from heldout.kernel.noise.selection import PermuteAndFlip
 from heldout.questions.features.selection import SelectionPlan
 from heldout.questions.features.statistics import (
@@ -38,12 +38,14 @@ from heldout.questions.features.statistics import (
     seen_through,
 )
 from heldout.questions.features.tuned import (
+    BENDS_NEED,
     BENT_FROM,
     CODED_RIDGE,
     EVEN,
     FAINT,
     FEW_TIMES,
     FEW_WORDS,
+    KINDS_NEED,
     ODDS_WIDTH,
     PLAIN_ODDS,
     PLAIN_TO_SEE,
@@ -89,15 +91,22 @@ class Rules:
     """Whether log-odds that little is known of are drawn to nothing."""
     plain: float = 0.0
     """The log-odds beyond which a feature of naive Bayes counts as selected: 0, so any weight."""
+    blocks: bool = True
+    """Whether slopes, bends and every column of kinds have noise of their own."""
 
 
 RULES: Final[dict[int, Rules]] = {
-    1: Rules(Fraction(2, 5), Fraction(1, 5), shared=False, centred=False, plain=PLAIN_ODDS),
-    2: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True, plain=PLAIN_ODDS),
-    3: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True),
+    1: Rules(
+        Fraction(2, 5), Fraction(1, 5), shared=False, centred=False, plain=PLAIN_ODDS, blocks=False
+    ),
+    2: Rules(
+        Fraction(3, 5), Fraction(7, 20), shared=True, centred=True, plain=PLAIN_ODDS, blocks=False
+    ),
+    3: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True, blocks=False),
+    4: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True),
 }
 """By number: an answer is read by the rules that it was drawn by."""
-LATEST = 3
+LATEST = 4
 ORDER_DRAWN = 2
 """Up to these rules a sparse vector asked features in an order that was drawn and not stored."""
 
@@ -444,7 +453,7 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
     columns, and x has the coding's entries. The constant is 1/2, or 1 with a coding.
 
     Claim:       a row's gradient is at most `row` long, in L1 with a weight, in its largest entry
-                 without, and in the largest L1 length of a group with a coding, and at most
+                 without, and in the L1 length of any group with a coding, and at most
                  `square` in squared L2; the solver's minimum lies within `slack` of the true one.
                                                                               [claim: logistic]
     Neighbours:  any; each row enters by itself.
@@ -481,11 +490,6 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
     def constant(self) -> Fraction:
         """Return what every row has: as much as its norm leaves free."""
         return HALF if self.coding is None else Fraction(1)
-
-    @property
-    def groups(self) -> tuple[int, ...] | None:
-        """Return the coding's groups of coefficients, and the constant's own."""
-        return None if self.coding is None else (*self.coding.groups, 1)
 
     @property
     def row(self) -> Fraction:
@@ -666,6 +670,23 @@ def logistic(x: Floats) -> Floats:
     return shares
 
 
+def needs(coding: Coding) -> Fraction:
+    """Return what the noise of all coefficients amounts to, in single slopes.
+
+    Noise for a block with the share a of what a row may move spreads scores with a variance of
+    A/a^2; the least sum over blocks has shares in proportion to the cube roots of A. Of m slopes A
+    is about m (m + 1)(m + 2)/6, so its root like m + 1; of one column of kinds it is 2, however
+    many kinds there are.
+
+    >>> needs(Coding(sizes=(5, 2, 12), ordered=(0,), degree=1))
+    Fraction(25, 4)
+    """
+    slopes, bends, kinds = coding.roles
+    total = KINDS_NEED * len(kinds) + 1
+    total += len(slopes) + 1 if slopes else 0
+    return total + (BENDS_NEED * (len(bends) + 1) if bends else 0)
+
+
 LOGISTIC_CUTS = Cuts(apart=Fraction(1, 8), near=32, far=(40, 48, 64, 96, 128))
 LARGEST_COEFFICIENT = 2.0**20
 LEAST_PRICE, MOST_PRICE = Fraction(1, 10**6), 10**6
@@ -733,7 +754,8 @@ class LogisticPlan:
             return None
         straight = Coding(self.columns, self.ordered, 1)
         seen = strength(self.loss_epsilon, rows=self.rows, protection=self.protection)
-        bent = seen >= BENT_FROM * (straight.entries + 1)
+        many = needs(straight) if self.rules.blocks else straight.entries + 1
+        bent = seen >= BENT_FROM * many
         return Coding(self.columns, self.ordered, 2) if bent else straight
 
     def loss(self, chosen: Features = None) -> LogisticLoss:
@@ -765,8 +787,25 @@ class LogisticPlan:
             step=loss.step,
             slack=loss.slack,
             even=loss.weight is None and loss.coding is None,
-            groups=loss.groups,
+            blocks=None if loss.coding is None else self.blocks(loss.coding),
         )
+
+    def blocks(self, coding: Coding) -> tuple[Block, ...]:
+        """Return the coefficients whose noise is drawn together, with shares that sum to 1."""
+        constant = (coding.entries,)
+        if not self.rules.blocks:
+            ends = accumulate(coding.groups, initial=0)
+            groups = [tuple(range(a, b)) for a, b in pairwise(ends)]
+            return (Block(Fraction(1), (*groups, constant)),)
+        total = needs(coding)
+        slopes, bends, kinds = coding.roles
+        blocks = [
+            Block(BENDS_NEED**power * (len(own) + 1) / total, own)
+            for power, own in enumerate((slopes, bends))
+            if own
+        ]
+        blocks += [Block(KINDS_NEED / total, (own,)) for own in kinds]
+        return (*blocks, Block(1 / total, (constant,)))
 
     def understood(self, noisy: ArrayLike, chosen: Features = None) -> Ints:
         """Return the coefficients in lattice steps of scores, within a range that no sum overflows.
@@ -805,15 +844,21 @@ class LogisticPlan:
         # Noise of the law exp(-max) deviates by (dimension + 1)/sqrt(3) scales.
         deviation = 1 if loss.weight is not None else Fraction(4, 7) * (loss.dimension + 1)
         times = 2
-        if loss.groups is not None:
-            # In a group of m by dimension sqrt(2/((m + 1)(m + 2))).
-            squares = [Fraction(2 * size, (size + 1) * (size + 2)) for size in loss.groups]
-            square = loss.dimension * sum(squares)
-            deviation, times = Fraction(math.isqrt(int(square * 4**8)), 2**8), CODED_RIDGE
+        if loss.coding is not None:
+            deviation, times = self._deviation(loss.coding), CODED_RIDGE
         wanted = times * self.protection.rows_moved * loss.row * deviation / self.loss_epsilon
         if self.ridge is not None:
             wanted = self.ridge
         return _next_power_of_two(max(least, wanted))
+
+    def _deviation(self, coding: Coding) -> Fraction:
+        """Return about how far a coefficient's noise deviates, in scales of the noise."""
+        if self.rules.blocks:
+            return Fraction(3, 5) * needs(coding)  # 0.58, 0.77 and 0.63 by role
+        # In a group of m by dimension sqrt(2/((m + 1)(m + 2))).
+        sizes = (*coding.groups, 1)
+        squares = [Fraction(2 * size, (size + 1) * (size + 2)) for size in sizes]
+        return Fraction(math.isqrt(int(sum(sizes) * sum(squares) * 4**8)), 2**8)
 
     def weights(self, model: Ints) -> Floats:
         """Return the coefficients without the intercept."""

@@ -583,6 +583,10 @@ RESOLUTION: Final = 64
 MOST_DEGREE: Final = 2
 
 
+Groups = tuple[tuple[int, ...], ...]
+"""Places of entries, by group."""
+
+
 @dataclass(frozen=True)
 class Coding:
     """Reads consecutive features as columns, of which a row sets one feature each.
@@ -628,6 +632,29 @@ class Coding:
     @property
     def entries(self) -> int:
         return sum(self.groups)
+
+    @cached_property
+    def roles(self) -> tuple[Groups, Groups, Groups]:
+        """Return the places of the groups' entries: slopes, bends and columns of kinds.
+
+        >>> Coding(sizes=(5, 2, 3), ordered=(0,), degree=2).roles
+        (((0,), (2,)), ((1,),), ((3, 4, 5),))
+        """
+        slopes: list[tuple[int, ...]] = []
+        bends: list[tuple[int, ...]] = []
+        kinds: list[tuple[int, ...]] = []
+        entry = 0
+        for place, size in enumerate(self.sizes):
+            if size > 2 and place not in self.ordered:
+                kinds.append(tuple(range(entry, entry + size)))
+                entry += size
+            else:
+                slopes.append((entry,))
+                entry += 1
+                if size > 2 and self.degree == 2:
+                    bends.append((entry,))
+                    entry += 1
+        return tuple(slopes), tuple(bends), tuple(kinds)
 
     @cached_property
     def table(self) -> Ints:

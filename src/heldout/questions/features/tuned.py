@@ -5,6 +5,7 @@ Whoever changes one runs that again. Where no trial is noted, none was kept. Con
 numbers beside their methods.
 """
 
+from fractions import Fraction
 from typing import Final
 
 FEATURES_PER_ROW: Final = 10
@@ -42,9 +43,13 @@ TYPICAL, FEW_TIMES = 10, 5
 as many features in all has few. On tables of 38 to 55 features both kinds of noise did as well.
 Since 2026-11-16."""
 BENT_FROM: Final = 64
-"""Rows times epsilon, over the rows that tell neighbours apart and over the coefficients, from
-which a number in a regression bends. Chosen on adult, March CPS and ACS; since 2026-11-18;
+"""Rows times epsilon, over the rows that tell neighbours apart and over what the coefficients need,
+from which a number in a regression bends. Chosen on adult, March CPS and ACS; since 2026-11-18;
 measured by benchmarks/learning.py."""
+BENDS_NEED, KINDS_NEED = Fraction(3, 4), Fraction(9, 4)
+"""What the noise of bends amounts to beside that of as many slopes, and that of a column of kinds
+beside that of one slope: cube roots of 0.2/0.5 (a bend matters less) and of 2/(1/6), by theory.
+Since 2026-11-19; measured by benchmarks/learning.py."""
 CODED_RIDGE: Final = 3
 """The penalty of coded columns in deviations of a coefficient's noise, before it is rounded up to
 a power of two. 1 to 8 were tried on the same sets. Since 2026-11-18."""
