@@ -385,3 +385,16 @@ def test_gaps_are_understood_by_the_short_names_of_rates() -> None:
     data = ho.Dataset(rows, label="y", score="p", groups={"sex": ["F", "M"]})
     by_sex = ho.Session(data, budget=1).confusion(by="sex", epsilon=1)
     assert by_sex.gap_in("fpr") is by_sex.gap_in("false positive rate")
+
+
+def test_words_among_values_need_a_number_each() -> None:
+    with pytest.raises(DataError, match="Words need a number each: values="):
+        ho.Dataset({"married": ["yes", "no"] * 200}, values={"married": (0, 1)})
+
+
+def test_a_column_that_was_not_declared_is_called_so() -> None:
+    rows = ho.Dataset({"age": CODES, "income": CODES}, values={"age": (0, 450)})
+    with pytest.raises(
+        ArgumentError, match=r"No declared column 'income'\. Declared columns: 'age'"
+    ):
+        ho.Session(rows, budget=1).mean("income", epsilon=1)

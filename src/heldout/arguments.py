@@ -214,13 +214,15 @@ def no_such(what: str, name: object, names: Sequence[str], *, most: int = 20) ->
 def guess(given: object, names: Iterable[str]) -> str:
     """Return which of the names may be meant, as a sentence for the end of a message, or nothing.
 
-    >>> guess("acuracy", ["accuracy", "brier"]), guess("auc", ["brier"])
-    (" Did you mean 'accuracy'?", '')
+    >>> guess("acuracy", ["accuracy", "brier"]), guess("acc", ["auc", "accuracy"])
+    (" Did you mean 'accuracy'?", " Did you mean 'accuracy'?")
     """
     if not isinstance(given, str):
         return ""
     spelt = {name.lower(): name for name in names}
-    near = get_close_matches(given.strip().lower(), spelt, n=1)
+    short = given.strip().lower()
+    begun = [name for name in spelt if len(short) > 2 and name.startswith(short)]
+    near = begun[:1] or get_close_matches(short, spelt, n=1)
     return f" Did you mean {shown(spelt[near[0]])}?" if near else ""
 
 

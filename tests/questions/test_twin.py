@@ -125,7 +125,7 @@ def test_whole_numbers_have_bins_of_whole_numbers() -> None:
 
 def test_what_cannot_be_made_is_refused_before_it_is_paid() -> None:
     door = session(people(50))
-    with pytest.raises(ArgumentError, match="No column"):
+    with pytest.raises(ArgumentError, match="No declared column"):
         door.private_twin(epsilon=1, whole=["height"])
     one = ho.Session(ho.Dataset({"a": [0.1]}, values={"a": (0, 1)}), budget=ho.Budget(epsilon=1))
     with pytest.raises(ArgumentError, match="2 to 30 declared columns"):

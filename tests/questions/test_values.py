@@ -228,7 +228,7 @@ def test_a_row_beyond_its_bounds_refuses_the_table_or_counts_as_the_end() -> Non
 
 def test_a_question_that_the_rows_cannot_answer_says_why() -> None:
     door = session()
-    with pytest.raises(ArgumentError, match="No column 'c'"):
+    with pytest.raises(ArgumentError, match="No declared column 'c'"):
         door.mean("c", epsilon=1)
     with pytest.raises(ArgumentError, match="must lie above 0"):
         door.share_above("a", 0, epsilon=1)

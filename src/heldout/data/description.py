@@ -410,7 +410,7 @@ class MeasuredRows(Description):
     def place(self, column: str) -> int:
         """Return which of the declared values a question names, or refuse it."""
         if column not in self.values:
-            raise ArgumentError(no_such("column", column, list(self.values)))
+            raise ArgumentError(no_such("declared column", column, list(self.values)))
         return list(self.values).index(column)
 
     @property

@@ -22,7 +22,7 @@ from heldout.data.postgres import PostgresTable
 from heldout.data.scores import FURTHEST
 from heldout.data.table import Custody, PrivateTable
 from heldout.data.validation import checked_weight, other_label
-from heldout.errors import ArgumentError
+from heldout.errors import ArgumentError, MissingScore
 
 
 class MeasuredDataset(Dataset):
@@ -126,7 +126,17 @@ class MeasuredDataset(Dataset):
             rules = validation.range_rules(
                 "value", name, kind, ends=declared.ends, declared=f"{bounds} the nearer end."
             )
-        return [replace(rule, name=f"{rule.name}_{place}") for rule in rules]
+        words = (
+            " Words need a number each: values={'sex': {'F': 0, 'M': 1}} (--values sex=F:0,M:1)."
+        )
+        return [
+            replace(
+                rule,
+                name=f"{rule.name}_{place}",
+                message=rule.message + (words if rule.error is MissingScore else ""),
+            )
+            for rule in rules
+        ]
 
     def _shown(self) -> dict[str, str]:
         kinds = {name: kind_declared(*value.words) for name, value in self.values.items()}

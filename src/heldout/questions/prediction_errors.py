@@ -252,7 +252,7 @@ class CompareErrors(Question[ErrorDifference]):
         names = (self.observed, self.first, self.second)
         for name in names:
             if name not in about.values:
-                raise ArgumentError(no_such("column", name, list(about.values)))
+                raise ArgumentError(no_such("declared column", name, list(about.values)))
         bounds = [about.values[name].ends for name in names]
         observed, *predicted = bounds
         widest = max(

@@ -601,7 +601,7 @@ class PrivateTwin(Question[TwinRelease]):
         whole = (self.whole,) if isinstance(self.whole, str) else tuple(self.whole or ())
         for name in whole:
             if name not in about.values:
-                raise ArgumentError(no_such("column", name, list(about.values)))
+                raise ArgumentError(no_such("declared column", name, list(about.values)))
         columns = tuple(
             Cells.of(name, at, declared, self.bins, name in whole)
             for at, (name, declared) in enumerate(about.values.items())

@@ -351,4 +351,4 @@ def _code(words: Any, value: str | float, name: str) -> float:
 def _require(names: list[str], about: MeasuredRows) -> None:
     for name in names:
         if name not in about.values:
-            raise ArgumentError(no_such("column", name, list(about.values)))
+            raise ArgumentError(no_such("declared column", name, list(about.values)))
