@@ -11,8 +11,7 @@ import numpy as np
 
 from heldout.arguments import Choices, shown
 from heldout.data.description import Description
-from heldout.data.measured import FittedRows, RegressionTable
-from heldout.data.sql import Columns
+from heldout.data.measured import FittedRows, MadeUpRegression, RegressionTable
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Staged
 from heldout.kernel.regression import SquareCounts
@@ -39,8 +38,6 @@ SMALLEST, LARGEST = 1e-140, 1e140
 """Of a scale: whatever bounds are found from it are then within the widths above."""
 MOST_MADE_UP: Final = 100_000
 """Rows that a forecast is made for: with more of them intervals are narrower than it says."""
-MOST_REMEMBERED: Final = 64
-"""Answers about made-up rows that are remembered: a draw asks for seven."""
 GOLDEN: Final = (math.sqrt(5) - 1) / 2  # its multiples are spread evenly, and in no order
 Scale = Annotated[
     float,
@@ -125,18 +122,6 @@ class _OfResiduals(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
         return _made_up_rows(min(guess.rows, MOST_MADE_UP), spread, groups, neighbours)
 
 
-class _MadeUpRows(RegressionTable):
-    """Rows of which nobody is: the draws of a forecast ask the same, which is computed once."""
-
-    def _fetch(self, body: str) -> Columns:
-        remembered: dict[str, Columns] = self.__dict__.setdefault("_remembered", {})
-        if body not in remembered:
-            if len(remembered) >= MOST_REMEMBERED:
-                remembered.clear()
-            remembered[body] = super()._fetch(body)
-        return remembered[body]
-
-
 @lru_cache(maxsize=4)
 def _made_up_rows(rows: int, spread: float, groups: int, neighbours: str) -> RegressionTable:
     """Return rows of which nobody is; several forecasts are about the same ones."""
@@ -145,7 +130,7 @@ def _made_up_rows(rows: int, spread: float, groups: int, neighbours: str) -> Reg
     at = (np.arange(rows) + 0.5) / rows
     mixed = np.clip(np.arange(1, rows + 1) * GOLDEN % 1, 0.5 / rows, 1 - 0.5 / rows)
     predicted = 3 * spread * (2 * at - 1)
-    return _MadeUpRows(
+    return MadeUpRegression(
         {
             "observed": predicted + spread * ndtri(mixed),
             "predicted": predicted,
