@@ -22,13 +22,9 @@ from heldout.kernel.neighbours import Neighbours
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-
 # Where the features of private rows come from: a matrix, a column of texts, columns of flags.
 #
 # Features are public before anybody looks at the rows, and a row sets at most so many of them.
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
 _WORD = r"(?u)\b\w\w+\b|[£$€]|\d+"
 
 

@@ -7,15 +7,12 @@ counted by label and score cell once, and everything that is ranked on the grid 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from heldout.arguments import as_number, pair, shown
 from heldout.data.engine import Unshown
 from heldout.data.sql import Array, Columns, double
 from heldout.errors import ArgumentError
-
-if TYPE_CHECKING:
-    pass
 
 FURTHEST: Final = 1e150
 """Scores beyond this count as this; so no engine's arithmetic can overflow."""

@@ -13,6 +13,7 @@ from heldout.errors import DataError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from sqlglot import exp
 
     Array: TypeAlias = NDArray[Any]
 else:
@@ -444,8 +445,6 @@ def assemble(evaluated_rows: str, body: str) -> str:
 #   that a row holds may cause one.
 # - Spark cuts off what DuckDB and PostgreSQL round to the nearest integer, and takes '1d' and '1f'
 #   for numbers.
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 # Plain decimal numbers, at most three digits of exponent. No backslash, which Spark would unescape.
 NUMBER = "^ *[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})? *$"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from heldout.arguments import no_such, visible
 from heldout.arrays import Ints
@@ -25,9 +25,6 @@ from heldout.questions.values import value_pair
 from heldout.questions.worst_cases import PERSON, REMOVE, WorstCase
 
 __all__ = ["CompareErrors"]
-
-if TYPE_CHECKING:
-    pass
 
 ABSOLUTE, SQUARED = "mean-absolute-error", "root-mean-squared-error"
 TITLES: Final = {ABSOLUTE: "mean absolute error", SQUARED: "root mean squared error"}

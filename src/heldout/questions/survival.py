@@ -688,10 +688,6 @@ declare_rows(
 
 
 # Concordance: does the row whose event comes first have the higher risk?
-if TYPE_CHECKING:
-    from heldout.pooling.answer import Pooled
-    from heldout.pooling.site import Site
-
 LEAST_EPSILON: Final = Fraction(1, 5000)
 MOST_EPSILON: Final = 100
 USUAL_SCATTER: Final = (0.2, 0.8)

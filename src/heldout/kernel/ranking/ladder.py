@@ -351,10 +351,6 @@ class PiecewiseLaplace(Primitive):
         return int(np.clip(np.searchsorted(left, wanted, side="right") - 1, 0, top))
 
 
-# Noise laws for smooth sensitivity: centred noise whose size depends on the rung of the data.
-if TYPE_CHECKING:
-    from flint import arb
-
 # --- What a noise law is: centred noise whose size depends on the rung of the data set -----------
 
 
