@@ -29,6 +29,16 @@ def test_one_version_everywhere() -> None:
     assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
+def test_each_release_of_the_changelog_fits_one_screen_and_begins_with_privacy() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    for entry in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        lines = entry.strip().splitlines()
+        headings = [line for line in lines if line.startswith("### ")]
+        assert headings[0] == "### Privacy", lines[0]
+        assert len(lines) <= 60, lines[0]
+        assert max(map(len, lines)) <= 140, lines[0]
+
+
 def test_the_recipe_needs_what_the_package_needs() -> None:
     named = {"duckdb": "python-duckdb"}
     recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text("utf-8"))
