@@ -66,5 +66,5 @@ def test_a_new_column_finds_the_same_budget_through_the_keys(ledger) -> None:
 )
 def test_another_protection_of_the_same_rows_is_refused(ledger, after) -> None:
     spend_half(ROWS, ledger)
-    with pytest.raises(BudgetMismatch, match="neighbours, unit and rows_per_unit"):
+    with pytest.raises(BudgetMismatch, match="protects rows otherwise"):
         session(ROWS, ledger, **after)

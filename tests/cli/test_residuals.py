@@ -99,7 +99,7 @@ def test_what_cannot_be_paid_in_full_is_not_begun(run, pay):
     words = ("residuals", "pay.parquet", *COLUMNS, "--epsilon", "1", "--ledger", "l.sqlite")
     refused = run(*words, "--metrics", "1", "--budget", "3/2")
     assert refused.code == 1
-    assert "got epsilon 2. Nothing was charged" in refused.err
+    assert "This costs epsilon 2, and epsilon 1.5 is left. Nothing was charged" in refused.err
     assert "Left: epsilon 0.5" in run(*words).out  # nothing was taken
 
 

@@ -240,16 +240,17 @@ class Linearised:
         return bool(math.sqrt(2) * self.counts.scale * noise < _STRAIGHT * float(cells.sum()))
 
     def noise_interval(self, level: float) -> Interval:
-        return self._around(0.0, level)
+        return self._around(level, sampled=False)
 
     def interval(self, level: float) -> Interval:
-        return self._around(deviation(self.counts, self._slopes), level)
+        return self._around(level, sampled=True)
 
-    def _around(self, deviation: float, level: float) -> Interval:
+    def _around(self, level: float, *, sampled: bool) -> Interval:
         low, high = self.contrast.low, self.contrast.high
-        if not self._near:
+        if not self._near:  # and the slopes need not be finite
             return low, high
-        half = half_width(self.counts, self._slopes, deviation, level)
+        error = deviation(self.counts, self._slopes) if sampled else 0.0
+        half = half_width(self.counts, self._slopes, error, level)
         return max(self.value - half, low), min(self.value + half, high)
 
 
