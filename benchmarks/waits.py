@@ -274,7 +274,7 @@ GROWTH: dict[str, tuple[Callable[[int], Callable[[], object]], tuple[int, ...]]]
     "bookings in the ledger": (by_bookings, (10, 100, 1000, 10_000, 100_000)),
     "groups of 20,000 rows": (by_groups, (1, 10, 100)),
     "groups of 200 rows each": (by_equal_groups, (1, 10, 100)),
-    "classes": (by_classes, (2, 10, 100)),
+    "classes": (by_classes, (2, 10, 50)),
 }
 
 
