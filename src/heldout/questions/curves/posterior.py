@@ -242,11 +242,16 @@ class Posterior:
         """
         logs, odds = points[..., : self.cells], points[..., self._odds_of_point]
         mass = np.exp(np.minimum(logs, 50.0))
-        shares = mass / np.maximum(np.add.reduce(mass, axis=-1, keepdims=True), 1e-300)
+        shares = mass / np.maximum(mass @ self._ones, 1e-300)[..., None]
         rows = self.rows * shares
         if self.table.rows is None:
             rows *= np.exp(np.minimum(np.maximum(points[..., -1:], -20.0), 20.0))
         return odds, mass, shares, rows, self._chances(points, fixed)
+
+    @cached_property
+    def _ones(self) -> Floats:
+        """By a product with these cells are summed, four times as fast as by `sum`."""
+        return np.ones(self.cells)
 
     def _chances(self, points: Floats, fixed: Floats | None) -> "Chances":
         odds, logs = points[..., self._odds_of_point], points[..., self._floors_of_point]
@@ -308,19 +313,23 @@ class Posterior:
         trust: float = 1.0,
     ) -> tuple[Floats, Floats]:
         """Minus the log posterior of many points, and its gradient."""
-        k, add = self.cells, np.add.reduce
+        k, ones = self.cells, self._ones
         per_scale, seen = self._noise
         odds, mass, shares, rows, chances = self._unpacked(points, fixed)
         inside = np.empty((2, *rows.shape))
         np.multiply(rows, chances.positive, out=inside[1])
         np.subtract(rows, inside[1], out=inside[0])
         size, slopes = softened(inside * per_scale - seen)
-        cost = add(add(size, axis=2), axis=0)
+        away = odds - self._prior[0]
+        pulled = by_blocks(away, precisions)
+        by_cell = size[0] + size[1] + mass - MASS * points[:, :k]
+        by_cell += away * pulled / 2
+        cost: Floats = by_cell @ ones
         slopes *= per_scale
         sums, sum_counts, sum_scales = self._beside
         if len(sum_scales):
             size, slope = softened((inside @ sums.T - sum_counts[:, None]) / sum_scales)
-            cost += add(add(size, axis=2), axis=0)
+            cost += size.sum(axis=(0, 2))
             slopes += (slope / sum_scales) @ sums
         if self._area_of_cells is not None:
             off, *along = self._area_of_cells(inside[0], inside[1])
@@ -328,12 +337,9 @@ class Posterior:
             cost += size
             for which, along_class in enumerate(along):
                 slopes[which] += (trust * slope)[:, None] * along_class
-        away = odds - self._prior[0]
-        pulled = by_blocks(away, precisions)
-        cost += add(mass - MASS * points[:, :k], axis=1) + add(away * pulled, axis=1) / 2
         slopes[1] -= slopes[0]
         moved = rows * slopes[0] + inside[1] * slopes[1]
-        total = add(moved, axis=1, keepdims=True)
+        total = (moved @ ones)[:, None]
         gradient = np.empty(points.shape)
         gradient[:, :k] = moved - shares * total + mass - MASS
         slopes[1] *= rows
@@ -350,10 +356,12 @@ class Posterior:
     ) -> Floats:
         """Return what the floors cost beforehand, and write their slopes into the gradient."""
         away = (points[:, self._floors_of_point] - self._usual_floor) / FLOORS
-        by_floor = (np.add.reduce(slopes * by, axis=1) for by in chances.by_floors)
-        gradient[:, self._floors_of_point] = np.stack(list(by_floor), axis=1) + away / FLOORS
-        result: Floats = np.add.reduce(away * away, axis=1) / 2
-        return result
+        led, in_all = (slopes * chances.lead) @ self._ones, slopes @ self._ones
+        slope_of_floors = gradient[:, self._floors_of_point]
+        np.divide(away, FLOORS, out=slope_of_floors)
+        slope_of_floors[:, 0] += chances.floors[:, 0] * (in_all - led)
+        slope_of_floors[:, 1] -= chances.floors[:, 1] * led
+        return np.asarray((away[:, 0] ** 2 + away[:, 1] ** 2) / 2)
 
     def _curvature(self, point: Floats, precision: Floats, fixed: Floats) -> Floats:
         """That of Gauss and Newton, at one point."""
@@ -451,11 +459,11 @@ class Posterior:
     def _best(self) -> "_Fit":
         return max(self._fits, key=lambda fit: fit.evidence)
 
-    @property
+    @cached_property
     def _odds_of_point(self) -> slice:
         return slice(self.cells, 2 * self.cells)
 
-    @property
+    @cached_property
     def _floors_of_point(self) -> slice:
         return slice(2 * self.cells, 2 * self.cells + 2)
 
@@ -1088,15 +1096,18 @@ class Chances:
         return self.floors[..., :1], self.floors[..., 1:]
 
     @cached_property
-    def positive(self) -> Floats:
+    def _led(self) -> Floats:
         low, high = self.of_class
-        return low + (1 - low - high) * self.lead
+        return (1 - low - high) * self.lead
+
+    @cached_property
+    def positive(self) -> Floats:
+        return self.floors[..., :1] + self._led
 
     @property
     def by_odds(self) -> Floats:
         """Its slope by the log odds."""
-        low, high = self.of_class
-        return (1 - low - high) * self.lead * (1 - self.lead)
+        return self._led * (1 - self.lead)
 
     @property
     def by_floors(self) -> tuple[Floats, Floats]:
