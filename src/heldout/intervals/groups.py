@@ -75,14 +75,17 @@ class ByGroup(Release, Generic[Part_co]):
 
     def stored_readings(self) -> dict[str, Any] | None:
         groups = {name: part.stored_readings() for name, part in self.groups.items()}
-        return None if None in groups.values() else groups
+        return groups if any(read is not None for read in groups.values()) else None
 
     def as_read(self, readings: Mapping[str, Any]) -> Self:
         if set(readings) != set(self.groups):
             raise ValueError("readings")
         other = copy.copy(self)
         other.__dict__.pop("_gaps", None)
-        other.groups = {name: part.as_read(readings[name]) for name, part in self.groups.items()}
+        other.groups = {
+            name: part if readings[name] is None else part.as_read(readings[name])
+            for name, part in self.groups.items()
+        }
         return other
 
     @property

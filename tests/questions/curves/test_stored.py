@@ -102,7 +102,7 @@ def test_readings_of_another_form_are_refused(wrong: Callable[[dict[str, Any]], 
 def test_an_answer_that_the_noisy_numbers_decide_carries_none() -> None:
     data = ho.Dataset({"y": [1, 0] * 90, "p": [0.8, 0.3] * 90}, label="y", score="p")
     session = ho.Session(data, budget=ho.Budget(epsilon=9))
-    answered = session.answer(q.Auc(epsilon=1), q.Curves(epsilon=2, method="laplace"))
+    answered = session.answer(q.Confusion(epsilon=1), q.Curves(epsilon=2, method="laplace"))
     assert "readings" not in answered.as_dict()
 
 

@@ -38,6 +38,22 @@ def mechanism(metric: str = "auc", protection: Any = PROTECTIONS[0], **more: Any
     return ValueOrCounts(metric=metric, protection=protection, **asked)
 
 
+@pytest.mark.parametrize("kind", [q.Auc, q.AveragePrecision])
+def test_what_was_read_off_counts_is_shown_as_it_was_printed(kind: Any) -> None:
+    rows = {"y": [1, 0] * 60, "p": [0.8, 0.3] * 60, "g": ["a", "b", "b"] * 40}
+    data = ho.Dataset(rows, label="y", score="p", groups={"g": ["a", "b"]})
+    session = ho.Session(data, budget=Budget(epsilon=9))
+    for question in (kind(epsilon=1), q.By(kind(epsilon=1), "g")):
+        kept = json.loads(json.dumps(session.answer(question).as_dict()))
+        [read] = kept["readings"]
+        part = read if "value" in read else next(part for part in read.values() if part)
+        part["value"] = printed = sum(part["noise_interval"]) / 2  # as another version read it
+        [release] = Answered.from_dict(kept).releases
+        shown = [release, *getattr(release, "groups", {}).values()]
+        assert printed in [one.measures[name].value for one in shown for name in one.measures]
+        assert release.stored_readings() == read
+
+
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
 def test_looks_have_the_noise_that_the_furthest_neighbours_need(protection: Any) -> None:
     """Class counts of rows that leave and arrive, all of one class or of the other."""

@@ -58,13 +58,7 @@ class Readings:
             for kind, band in content["bands"].items()
         }
         self._measures = {
-            name: (
-                _number(measure["value"]),
-                _interval(measure["interval"]),
-                _interval(measure["noise_interval"]),
-                bool(measure["informative"]),
-            )
-            for name, measure in content["measures"].items()
+            name: StoredMeasure(measure) for name, measure in content["measures"].items()
         }
 
     @property
@@ -81,19 +75,42 @@ class Readings:
 
     def measure(self, name: str, terms: str, read_anew: Callable[[], Measure]) -> Measure:
         """Return a stored measure; at other levels its intervals are read anew."""
-        value, interval, noise_interval, informative = self._measures[name]
+        return self._measures[name].shown(name, terms, read_anew)
+
+
+class StoredMeasure:
+    """A measure at one level, as `stored_measure` gave it; what looks otherwise is a ValueError."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self._value = _number(content["value"])
+        self._interval = _interval(content["interval"])
+        self._noise_interval = _interval(content["noise_interval"])
+        self._informative = bool(content["informative"])
+
+    def shown(self, name: str, terms: str, read_anew: Callable[[], Measure]) -> Measure:
+        """Return it as it was printed; at other levels its intervals are read anew."""
         anew = cache(read_anew)
         return Measure(
-            value,
+            self._value,
             name=name,
             terms=terms,
             noise_interval=lambda level: (
-                noise_interval if level == READ_AT else anew().noise_interval(level)
+                self._noise_interval if level == READ_AT else anew().noise_interval(level)
             ),
-            interval=lambda level: interval if level == READ_AT else anew().interval(level),
+            interval=lambda level: self._interval if level == READ_AT else anew().interval(level),
             share=lambda value: anew().share(value),
-            reach=lambda level: 0.0 if informative else 1.0,
+            reach=lambda level: 0.0 if self._informative else 1.0,
         )
+
+
+def stored_measure(measure: Measure) -> dict[str, Any]:
+    """Return what is stored of a measure, so that it is shown as it was printed."""
+    return {
+        "value": measure.value,
+        "interval": list(measure.interval(READ_AT)),
+        "noise_interval": list(measure.noise_interval(READ_AT)),
+        "informative": measure.informative,
+    }
 
 
 def _number(value: object) -> float:

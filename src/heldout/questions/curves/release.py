@@ -50,6 +50,7 @@ from heldout.questions.curves.readings import (
     RocCurve,
     calibration_curve,
     check_probabilities,
+    stored_measure,
 )
 from heldout.questions.ranking.release import AucRelease, RankingRelease, TieBound, bin_ties
 
@@ -225,12 +226,7 @@ class CurvesRelease(ReadDecisions, Release):
                 for kind, band in bands.items()
             },
             "measures": {
-                measure.name: {
-                    "value": measure.value,
-                    "interval": list(measure.interval(level)),
-                    "noise_interval": list(measure.noise_interval(level)),
-                    "informative": measure.informative,
-                }
+                measure.name: stored_measure(measure)
                 for measure in (*self.measures.values(), self.precision_recall.normalised_auc)
             },
         }

@@ -256,6 +256,8 @@ class RankingRelease(Release):
     """
 
     _others: tuple[Look, ...] = ()
+    _before: Mapping[str, Any] | None = None
+    """What was read off counts by score when the answer was stored."""
 
     def __init__(self, drawn: Drawn) -> None:
         stages, values = drawn.request.reading, drawn.values
@@ -353,6 +355,23 @@ class RankingRelease(Release):
         hits, alarms = np.cumsum(positives[::-1]), np.cumsum(negatives[::-1])
         return float(positives[::-1] @ (hits / np.maximum(hits + alarms, 1e-9))) / n
 
+    def stored_readings(self) -> dict[str, Any] | None:
+        """Return the value and its intervals where they were read off counts by score."""
+        from heldout.questions.curves.readings import stored_measure
+
+        return stored_measure(self.headline) if self.is_counted else None
+
+    def as_read(self, readings: Mapping[str, Any]) -> Self:
+        from heldout.questions.curves.readings import StoredMeasure
+
+        if not self.is_counted:
+            raise ValueError("readings")
+        _ = StoredMeasure(readings)
+        other = copy.copy(self)
+        other.__dict__.pop("measures", None)
+        other._before = readings
+        return other
+
     def informed(self, beside: Mapping[str, Release]) -> Self:
         """Return the same release, with intervals that use class counts released beside it."""
         counts = [look for release in beside.values() for look in release.class_counts()]
@@ -367,6 +386,11 @@ class RankingRelease(Release):
     @cached_property
     def measures(self) -> dict[str, Measure]:
         name = ranking_metric(self._as_drawn.mechanism.metric).words
+        if self._before is not None:
+            from heldout.questions.curves.readings import StoredMeasure
+
+            stored = StoredMeasure(self._before)
+            return {name: stored.shown(name, self.terms, lambda: self._counted(name))}
         if self.is_counted:
             return {name: self._counted(name)}
         before, given = self._beliefs
