@@ -71,7 +71,7 @@ class Transport:
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
             raise ArgumentError(f"url must be a server's address, got {shown(url)}.")
         if parts.username or parts.password:
-            raise ArgumentError("url must hold no password. Pass the token apart.")
+            raise ArgumentError("url must hold no password. Pass the token as the second argument.")
         if parts.scheme == "http" and parts.hostname not in HERE and not allow_http:
             raise ArgumentError(
                 "url must begin with https://, or the token could be read on the way. Pass "

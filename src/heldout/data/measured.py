@@ -236,7 +236,7 @@ class RegressionTable(PrivateTable):
         Columns by which questions may be asked, and the values that are declared for each:
         {"sex": ["F", "M"]}. Every other value is in the group "other".
     bounds
-        Two numbers between which the outcome lies, as everybody may know. An outcome or a
+        The public lower and upper bound of the outcome. An outcome or a
         prediction beyond them counts as the nearer end.
     unit, rows_per_unit, row_key, neighbours, schema, name
         As in `heldout.Dataset`.

@@ -118,7 +118,7 @@ def score(
     if one_each and not allow_unproven:
         raise UnusableModel(
             f"The model is not proven to look at one row at a time. {model.problems[0]} "
-            "Mend it, or pass allow_unproven=True to run it in one process per row."
+            "Change the model, or pass allow_unproven=True to run it in one process per row."
         )
     names = _score_columns(model, into, column)
     engine = local_engine(rows, schema=schema)
@@ -520,6 +520,6 @@ class Writer:
             empty = self._file.schema.empty_table()
             return ScoredFile(empty, row_key=row_key, scores=scores, path=self._path)
         if not self._batches:
-            raise EmptyTable("table must have at least one row. Check the file.")
+            raise EmptyTable("The table has no rows. Check the file or the filter.")
         table = pyarrow.Table.from_batches(self._batches)
         return ScoredRows(table, row_key=row_key, scores=scores)

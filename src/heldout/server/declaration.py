@@ -153,8 +153,8 @@ class Declaration(BaseModel):
     bounds: (
         Annotated[tuple[float, float], _rule("two numbers, the lower first", _is_range)] | None
     ) = None
-    """Where an outcome that is a number lies, as everybody may know: what is beyond counts as the
-    nearer end, in the rows and in predictions."""
+    """The public lower and upper bound of an outcome that is a number. A number beyond them counts
+    as the nearer end, in the rows and in predictions."""
     row_key: Name | None = None
     """A column that names each row once. Without one the server numbers the rows as it copies them;
     if they name no person either, other rows are then another registration."""
@@ -175,7 +175,7 @@ class Declaration(BaseModel):
     score_values: Annotated[tuple[float, ...] | None, _rule("a list of numbers", _are_numbers)] = (
         None
     )
-    """The only scores that models of these rows give, as everybody may know: curves are counted at
+    """All scores that models of these rows can give. They are public; curves are counted at
     these."""
     default: Annotated[
         float | None, _rule("a score", lambda value: isinstance(value, int | float | None))
@@ -240,8 +240,8 @@ class Declaration(BaseModel):
             self._check_left_out("classes are", "score_values", *OF_CLASSES)
         if (self.outcome is None) != (self.bounds is None):
             raise ArgumentError(
-                "outcome and bounds must be declared together: a column of numbers, and two "
-                "numbers between which it lies, as everybody may know."
+                "outcome and bounds must be declared together: a column of numbers, and its public "
+                "lower and upper bound."
             )
         if self.from_models:
             self._check_brought()

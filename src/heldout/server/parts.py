@@ -254,7 +254,7 @@ class Compared(Part):
     numbers: Columns = ()
     texts: Columns = ()
     rows: int
-    """About how many rows there are, as everybody may know: at most 16 times as many are taken."""
+    """About how many rows there are, a public guess: at most 16 times as many are taken."""
 
     @property
     def columns_used(self) -> tuple[str, ...]:

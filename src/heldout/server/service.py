@@ -181,7 +181,7 @@ class FreeWork:
             if left <= 0:
                 seconds = math.ceil((RESERVED - left) * 60 / self._most)
                 raise TooMany(
-                    "Prices and pages that nobody pays for took all of your "
+                    "Free work, such as quotes and pages, took all of your "
                     f"{self._most:g} processor seconds per minute. "
                     f"Come back in {in_words(seconds)}.",
                     seconds,
