@@ -97,7 +97,7 @@ def test_another_neighbouring_relation_for_the_same_rows_is_refused(ledger):
 
 
 def test_new_rows_need_a_budget_and_a_digest(ledger):
-    with pytest.raises(ArgumentError, match="budget must be given"):
+    with pytest.raises(ArgumentError, match="have no budget yet"):
         ledger.account(b"rows", budget=None)
     for digest in ("text", b"", None):
         with pytest.raises(ArgumentError, match="fingerprint must be"):
