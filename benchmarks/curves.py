@@ -478,12 +478,12 @@ def _ratio_error(sets: list[Figures], kind: str) -> float:
 
 
 def quotes(epsilon: str, runs: int) -> None:
-    """Forecast over realised half-widths of binormal rows, and what a forecast takes."""
+    """Forecast over realised half-widths of calibrated binormal rows, and what a forecast takes."""
     from heldout.questions import Curves
 
     print("\n| rows | quote / realised: AUC | AP | KS | ms |\n|---|---|---|---|---|")
-    shape = MADE_UP["smooth"]["binormal"]
-    one = next(made_up({"binormal": (0.25, shape[1])}))
+    # Calibrated, as forecasts assume.
+    one = next(made_up({"binormal": (0.25, lambda y: _logistic(1.5 * _normal(y, 1.5, -0.48)))}))
     for rows in (1_000, 5_000, 20_000):
         widths: dict[str, list[float]] = {}
         for _ in range(runs):

@@ -85,6 +85,7 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         {"method": "chen-2016-priroc", "options": {"levels": 2}},
     )
     grouped: ClassVar[type[ByGroup[Any]]] = CurvesByGroup
+    draws = 2  # widths hang on where the bins begin
     formerly = ("curves by group",)
     stores = (
         NoisyTable,
