@@ -14,7 +14,14 @@ import heldout as ho
 from heldout import questions as q
 from heldout.cli import main
 from heldout.errors import ArgumentError, HeldoutError, NotGenuine
-from heldout.server.signing import Genuine, Signer, answer_page, key_of, statement_of
+from heldout.server.signing import (
+    Genuine,
+    Signer,
+    answer_page,
+    key_of,
+    reads_more,
+    statement_of,
+)
 
 ROWS = {"y": [1, 0, 1, 0, 0] * 200, "p": [0.8, 0.3, 0.6, 0.7, 0.1] * 200}
 REPORT = (q.Report(epsilon="1", sections=["brier"]),)
@@ -314,3 +321,17 @@ def test_an_answer_is_about_the_file_that_was_sent_and_about_no_other(
     booked = [line for line in opened.client("olga").get("/api/v1/ledger").json() if line["charge"]]
     assert booked[0]["subject"]["models"] == [{"name": "model.json", "sha256": model["sha256"]}]
     assert booked[0]["subject"]["registration"]["revision"] == 1
+
+
+def test_a_part_whose_readings_were_not_stored_is_read_anew() -> None:
+    area = {"value": 0.5, "interval": [0.4, 0.6]}
+    for now, before, anew in (
+        (None, None, False),
+        (area, area, False),
+        (area, None, True),
+        ({"auc": area, "curves": area}, {"curves": area}, True),
+        ({"curves": area}, {"curves": area}, False),
+        ({"a": area, "b": None}, {"a": area, "b": None}, False),
+        ({"a": area, "b": area}, {"a": area, "b": None}, True),
+    ):
+        assert reads_more(now, before) == anew

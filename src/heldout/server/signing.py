@@ -274,13 +274,24 @@ class Genuine:
 
         Its page has then other numbers than the one that was made at the time.
         """
-        from heldout.questions.answers import READINGS
-
         releases = self.answered.releases
-        return READINGS not in self.signed["statement"]["answer"] and any(
-            release.stored_readings() is not None for release in releases
+        stored = self.answered.readings or (None,) * len(releases)
+        return any(
+            reads_more(release.stored_readings(), before)
+            for release, before in zip(releases, stored, strict=True)
         )
 
     def page(self) -> str:
         """Return the page as the statement makes it."""
         return answer_page(self.signed)
+
+
+def reads_more(now: Any, stored: Any) -> bool:
+    """Return whether something that is read today, of a section or a group too, was not stored."""
+    if now is None:
+        return False
+    if not isinstance(now, Mapping):
+        return stored is None
+    return not isinstance(stored, Mapping) or any(
+        reads_more(part, stored.get(name)) for name, part in now.items()
+    )
