@@ -128,7 +128,7 @@ def test_an_account_has_one_outcome_and_no_people_account(tmp_path: Path) -> Non
         ho.Dataset(ROWS, label="y", score="p", unit="who"),
         ho.Dataset(ROWS, label="y", score="p", unit="who", neighbours="add-remove"),
     ):
-        with pytest.raises(BudgetMismatch, match="outcome must match too"):
+        with pytest.raises(BudgetMismatch, match="with the same outcome"):
             ho.Session(other, ledger=ledger, account="a")
     fewer = {name: [*cells[:2]] for name, cells in ROWS.items()}
     with pytest.raises(BudgetMismatch, match="rows"):
