@@ -1,6 +1,7 @@
 """What newcomers stumble over in Python: each mistake is named, and what to do instead."""
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import heldout as ho
 from heldout.arguments import Values
+from heldout.cli.audit import attack
+from heldout.cli.rows import Scored
 from heldout.errors import (
     ArgumentError,
     BudgetExceeded,
@@ -398,3 +401,16 @@ def test_a_column_that_was_not_declared_is_called_so() -> None:
         ArgumentError, match=r"No declared column 'income'\. Declared columns: 'age'"
     ):
         ho.Session(rows, budget=1).mean("income", epsilon=1)
+
+
+def test_columns_of_a_dict_that_differ_in_length_are_named_without_their_lengths() -> None:
+    with pytest.raises(DataError) as refused:
+        ho.Dataset({"y": LABELS, "p": SCORES[:-1]}, label="y", score="p")
+    assert str(refused.value) == (
+        "The columns 'y' and 'p' differ in length. Pass one value per row in every column."
+    )
+
+
+def test_an_attack_names_an_unknown_metric_before_it_reads_the_table(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="metric must be one of"):
+        attack("f1", tmp_path / "none.csv", rows=Scored(label="y"))

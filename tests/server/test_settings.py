@@ -109,6 +109,8 @@ def test_a_secret_may_be_in_a_file_of_its_own(
         ("access_log = 'perhaps'", "on or off"),
         ("address = 'evaluate.example.org'", "http:// or https://"),
         ("port 8080", "Write TOML"),
+        ("most_running = 0", "most_running must be more than 0"),
+        ("second_factor = ['admin']", "administrator, got 'admin'"),
     ],
 )
 def test_a_wrong_setting_is_refused_in_words(tmp_path: Path, line: str, words: str) -> None:

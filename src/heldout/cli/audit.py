@@ -275,9 +275,11 @@ def attack(
     most
         Rows to attack at most.
     """
-    from heldout.audit.attacks import exposure_of, most_success
+    from heldout.arguments import OneOf
+    from heldout.audit.attacks import ATTACKS, exposure_of, most_success
     from heldout.data import Dataset
 
+    OneOf(ATTACKS)(metric, "metric")
     if not 0 < epsilon < 700:
         raise ArgumentError(f"epsilon must be more than 0 and below 700, got {epsilon:g}.")
     with patience(f"Attacking {table.name}"):

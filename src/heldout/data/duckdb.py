@@ -365,6 +365,8 @@ def _to_arrow(source: Any) -> "pyarrow.Table":
             }
         )
 
+    if isinstance(source, Mapping):
+        _check_as_long(source)
     arrow = _or_unreadable(table, None)
     if arrow is not None:
         return arrow
@@ -372,6 +374,18 @@ def _to_arrow(source: Any) -> "pyarrow.Table":
         "table must be a path, a pandas, Polars or Arrow table, a dict of columns or a DuckDB "
         f"relation, got {type(source).__name__}."
     )
+
+
+def _check_as_long(columns: Mapping[str, Any]) -> None:
+    """Refuse a dict whose columns differ in length, by name: the lengths may be private."""
+    sized = {name: len(values) for name, values in columns.items() if hasattr(values, "__len__")}
+    first = next(iter(sized), None)
+    for name, length in sized.items():
+        if first is not None and length != sized[first]:
+            raise UnreadableTable(
+                f"The columns {first!r} and {name!r} differ in length. Pass one value per row in "
+                "every column."
+            )
 
 
 def _arrow_numbers(values: Any) -> Any:

@@ -292,6 +292,19 @@ def _known(name: str, where: str) -> str:
     raise ArgumentError(f"No setting {shown(name)}, which is {where}.{meant}")
 
 
+NEVER_ZERO: Final = (
+    "processes",
+    "most_upload",
+    "most_body",
+    "most_waiting",
+    "most_running",
+    "most_hashing",
+    "requests_per_minute",
+    "sign_ins_per_minute",
+)
+"""Limits that refuse everything, or leave it waiting, at 0."""
+
+
 def _checked(name: str, value: object) -> object:
     """Return a value of the type that its setting has; a text is read as the environment's."""
     kind = {one.name: one.type for one in offered()}[name]
@@ -305,11 +318,15 @@ def _checked(name: str, value: object) -> object:
         ) from None
     if isinstance(right, int | float) and (right < 0 or not right < float("inf")):
         raise ArgumentError(f"{name} must be a number of at least 0, got {shown(value)}.")
+    if right == 0 and name in NEVER_ZERO:
+        raise ArgumentError(f"{name} must be more than 0: with 0 the server would do nothing.")
     if name in ("second_factor", "oidc_roles"):
         named = right.values() if isinstance(right, dict) else right
         for role in named:  # type: ignore[attr-defined]
             if role not in ROLES:
-                raise ArgumentError(f"{name} must name some of {', '.join(ROLES)}.")
+                raise ArgumentError(
+                    f"{name} must name some of {', '.join(ROLES)}, got {shown(role)}."
+                )
     if name == "address":
         if not str(right).startswith(("http://", "https://")):
             raise ArgumentError(f"address must begin with http:// or https://, got {shown(value)}.")
