@@ -281,5 +281,10 @@ def test_a_table_of_more_rows_than_sums_can_hold_is_refused(
 
 
 def test_columns_of_unequal_length_are_said_to_be_the_cause() -> None:
-    with pytest.raises(errors.UnreadableTable, match="all columns are equally long"):
+    with pytest.raises(errors.UnreadableTable, match="columns 'y' and 'p' differ in length"):
         ho.Dataset({"y": [0, 1], "p": [0.1, 0.2, 0.3]}, label="y", score="p")
+
+
+def test_a_column_without_a_length_is_unreadable() -> None:
+    with pytest.raises(errors.UnreadableTable):
+        ho.Dataset({"y": [0, 1], "p": np.array(0.5)}, label="y", score="p")

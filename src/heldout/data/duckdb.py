@@ -366,7 +366,7 @@ def _to_arrow(source: Any) -> "pyarrow.Table":
         )
 
     if isinstance(source, Mapping):
-        _check_as_long(source)
+        _check_as_long(_or_unreadable(lambda: _lengths(source), None))
     arrow = _or_unreadable(table, None)
     if arrow is not None:
         return arrow
@@ -376,12 +376,15 @@ def _to_arrow(source: Any) -> "pyarrow.Table":
     )
 
 
-def _check_as_long(columns: Mapping[str, Any]) -> None:
+def _lengths(columns: Mapping[str, Any]) -> dict[str, int]:
+    return {name: len(values) for name, values in columns.items() if hasattr(values, "__len__")}
+
+
+def _check_as_long(lengths: Mapping[str, int]) -> None:
     """Refuse a dict whose columns differ in length, by name: the lengths may be private."""
-    sized = {name: len(values) for name, values in columns.items() if hasattr(values, "__len__")}
-    first = next(iter(sized), None)
-    for name, length in sized.items():
-        if first is not None and length != sized[first]:
+    first, *others = lengths or ("",)
+    for name in others:
+        if lengths[name] != lengths[first]:
             raise UnreadableTable(
                 f"The columns {first!r} and {name!r} differ in length. Pass one value per row in "
                 "every column."
