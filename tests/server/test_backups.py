@@ -252,6 +252,9 @@ def test_the_commands_do_the_same(
     assert "--accept-ledger" in capsys.readouterr().err
     assert main(["server", "restore", backup, other, "--accept-ledger"]) == 0
     assert "the backup's ledger is accepted" in capsys.readouterr().out
+    (tmp_path / "other" / "server.toml").write_text("port = 8117\n")
+    assert main(["server", "admin-link", other]) == 0
+    assert "by http://localhost:8117/sign-in/" in capsys.readouterr().out
     assert main(["server", "admin-link", other, "--address", "https://e.example.org"]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("Sign in as administrator, once, by https://e.example.org/sign-in/")

@@ -360,7 +360,7 @@ def admin_link(
 
     with _open(folder, database=database, address=address) as service:
         who, secret = accounts.administrator_link(service, name, reset_factor=reset_factor)
-        print(f"Sign in as {who}, once, by {service.settings.address}/sign-in/{secret}")
+        print(f"Sign in as {who}, once, by {service.settings.reached}/sign-in/{secret}")
 
 
 def verify(

@@ -73,11 +73,8 @@ def serve(
     settings = Settings.at(folder, **values)
     if settings.workers > 0 and not prepare_only:
         _check_rows(settings)
-    host, port = settings.host, settings.port
-    if settings.address == Settings.address:  # nobody says how people reach it
-        local = f"http://{'localhost' if host == '127.0.0.1' else host}:{port}"
-        settings = replace(settings, address=local)
-    reached = settings.address
+    reached = settings.reached
+    settings = replace(settings, address=reached)
     service = Service(settings, accept_ledger=accept_ledger)
     link = prepare(service, worker=settings.workers > 0 and not prepare_only)
     if link is not None:
@@ -99,8 +96,8 @@ def serve(
         uvicorn.run(
             "heldout.server.run:application",
             factory=True,
-            host=host,
-            port=port,
+            host=settings.host,
+            port=settings.port,
             workers=settings.processes,
             log_level="warning",
             access_log=False,

@@ -197,6 +197,13 @@ class Settings:
         return f"heldout at {urlsplit(self.address).hostname or 'this machine'}"
 
     @property
+    def reached(self) -> str:
+        """Return the address of links; without one, this machine's at the port in use."""
+        if self.address != Settings.address:
+            return self.address
+        return f"http://{'localhost' if self.host == '127.0.0.1' else self.host}:{self.port}"
+
+    @property
     def known_hosts(self) -> frozenset[str]:
         """Return every name that a request may be addressed to."""
         own = urlsplit(self.address).hostname or ""
