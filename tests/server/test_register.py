@@ -152,6 +152,23 @@ def test_numbers_without_gaps_are_no_evidence_of_the_same_people(
     assert "also in account 'three'" in states["four"]["words"]
 
 
+def test_numbers_of_people_are_evidence_without_gaps_too(
+    carol: Clicking, site: Site, folder: Path
+) -> None:
+    table = pyarrow.table(rows(200)).append_column("patient", [pyarrow.array(range(1, 201))])
+    states = {}
+    for name in ("one", "two"):
+        pyarrow.parquet.write_table(table, folder / f"{name}.parquet")
+        carol.begin()
+        carol.choose(kind="file", file=f"{name}.parquet")
+        carol.send("outcome", label="readmitted", sort="two")
+        carol.send("rows", row_key="admission", unit="patient", rows_per_unit="1")
+        carol.send("columns", **{"feature.1": "y"})
+        states[name] = carol.register(name)
+    assert [states[name]["state"] for name in states] == ["open", "refused"]
+    assert "also in account 'one'" in states["two"]["words"]
+
+
 def test_a_refused_registration_leaves_no_copy_of_rows_behind(
     carol: Clicking, site: Site, folder: Path
 ) -> None:

@@ -127,13 +127,14 @@ def _with_no_score(registered: Registered, table: Any) -> PrivateTable:
 def people_of(declared: Declaration, path: Path, *, vault: Vault) -> People | None:
     """Return who is in the rows, for the ledger to compare with other accounts.
 
-    None where nothing tells: no column names a row or a person, or what does merely numbers them.
+    None where nothing tells: no column names a row or a person, or a row key merely numbers the
+    rows. Numbers of people count as who they are: a hospital may well number its patients.
     """
     if not declared.may_be_refreshed:
         return None
     key = None if declared.unit is not None else declared.row_key
     people = People(vault.source(path), unit=declared.unit, row_key=key)
-    return None if people.are_numbered() else people
+    return None if key is not None and people.are_numbered() else people
 
 
 def score_rows(
