@@ -92,7 +92,7 @@ class Rules:
     plain: float = 0.0
     """The log-odds beyond which a feature of naive Bayes counts as selected: 0, so any weight."""
     blocks: bool = True
-    """Whether slopes, bends and every column of kinds have noise of their own."""
+    """True if slopes, bends and every column of kinds have noise of their own."""
 
 
 RULES: Final[dict[int, Rules]] = {

@@ -47,7 +47,7 @@ BENT_FROM: Final = 64
 from which a number in a regression bends. Chosen on adult, March CPS and ACS; since 2026-11-18;
 measured by benchmarks/learning.py."""
 BENDS_NEED, KINDS_NEED = Fraction(3, 4), Fraction(9, 4)
-"""What the noise of bends amounts to beside that of as many slopes, and that of a column of kinds
+"""The noise of bends beside that of as many slopes, and that of a column of kinds
 beside that of one slope: cube roots of 0.2/0.5 (a bend matters less) and of 2/(1/6), by theory.
 Since 2026-11-19; measured by benchmarks/learning.py."""
 CODED_RIDGE: Final = 3

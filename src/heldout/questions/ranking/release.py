@@ -257,7 +257,7 @@ class RankingRelease(Release):
 
     _others: tuple[Look, ...] = ()
     _before: Mapping[str, Any] | None = None
-    """What was read off counts by score when the answer was stored."""
+    """The measure as it was printed, if a stored answer was read off counts by score."""
 
     def __init__(self, drawn: Drawn) -> None:
         stages, values = drawn.request.reading, drawn.values
