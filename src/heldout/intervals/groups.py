@@ -72,6 +72,7 @@ class ByGroup(Release, Generic[Part_co]):
         names = drawn.request.parameters["groups"]
         self.groups: Mapping[str, Part_co] = dict(zip(names, parts, strict=True))
         self._lower_is_better = lower_is_better
+        self._is_read = False
 
     def stored_readings(self) -> dict[str, Any] | None:
         groups = {name: part.stored_readings() for name, part in self.groups.items()}
@@ -179,7 +180,11 @@ class ByGroup(Release, Generic[Part_co]):
         return metric if metric in names else spelt.get(OTHER_NAMES.get(word, word), metric)
 
     def _every(self, metric: str) -> dict[str, Measure]:
-        known = next(iter(self.groups.values())).measures
+        first = next(iter(self.groups.values()))
+        if not self._is_read:
+            self._is_read = True
+            first.read_together(list(self.groups.values()))
+        known = first.measures
         if metric not in known:
             raise ArgumentError(no_such("measure", metric, list(known)))
         return {name: group.measures[metric] for name, group in self.groups.items()}

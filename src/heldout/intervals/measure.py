@@ -4,7 +4,7 @@ import copy
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import NormalDist
@@ -380,6 +380,10 @@ class Release(Answer):
 
     def __init__(self, drawn: Drawn) -> None:
         self._drawn = drawn
+
+    @classmethod
+    def read_together(cls, releases: Sequence[Self]) -> None:
+        """Do at once what reading each of these releases would do by itself, where that is less."""
 
     @property
     def name(self) -> str:

@@ -21,7 +21,7 @@ from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.statistic import Sealed
 from heldout.questions.answers import from_plain, plain
 from heldout.questions.curves.bands import Band, interval_of, rectangles
-from heldout.questions.curves.posterior import Posterior
+from heldout.questions.curves.posterior import Posterior, draw_together
 
 REPLACE = Protection(neighbours="replace-one")
 PLACES = np.linspace(0, 1, 20_001)
@@ -105,6 +105,21 @@ def released(
         rows=rows,
         area=RankingDraw(value, round(area / LATTICE)),
     )
+
+
+def test_tables_that_are_drawn_together_are_drawn_as_if_alone() -> None:
+    several = [
+        ([8, 4, 0, 7], [0, 0, 5, 9]),
+        ([90, 70, 20, 5], [0, 20, 60, 140]),
+        ([30] * 4, [9] * 4),
+    ]
+    some = [released(*counts, epsilon=Fraction(1), area=0.7) for counts in several]
+    for tables in (some, [replace(table, rows=None, area=None) for table in some]):
+        alone, together = ([posterior(one, score_range=(0, 1)) for one in tables] for _ in range(2))
+        draw_together(together)
+        for one, same in zip(alone, together, strict=True):
+            # Chains amplify the last bits, by which sums of more rows at once differ.
+            np.testing.assert_allclose(same._points, one._points, rtol=1e-6, atol=1e-6)
 
 
 def test_an_area_of_a_class_that_the_noise_hides_does_not_turn_the_curve_over() -> None:

@@ -22,6 +22,7 @@ from heldout.questions.curves.posterior import (
     Posterior,
     _Placed,
     by_blocks,
+    crossed,
     softened,
 )
 from heldout.questions.curves.tuned import FLOORS, SEEN
@@ -72,8 +73,8 @@ class KnownRows(Posterior):
 
     # --- the law of the cells: log odds alone ----------------------------------------------------
 
-    def _start(self, odds: Floats) -> Floats:
-        return np.append(odds, np.full(2, self._usual_floor))
+    def _start(self) -> Floats:
+        return np.append(self._first_odds, np.full(2, self._usual_floor))
 
     @property
     def _odds_of_point(self) -> slice:
@@ -104,7 +105,7 @@ class KnownRows(Posterior):
         return lambda negatives, positives: (positives @ weights[1] - noisy, *weights)
 
     def _cost(
-        self, points: Floats, precisions: Blocks, fixed: Floats | None, trust: float = 1.0
+        self, points: Floats, precisions: Blocks, fixed: Floats | None, trust: float | Floats = 1.0
     ) -> tuple[Floats, Floats]:
         sums, sum_counts, sum_scales = self._beside
         odds, _, _, rows, chances = self._unpacked(points, fixed)
@@ -131,25 +132,25 @@ class KnownRows(Posterior):
         cost += self._floors_in(points, chances, slope, gradient)
         return cost, gradient
 
-    def _curvature(self, point: Floats, precision: Floats, fixed: Floats) -> Floats:
+    def _curvature(self, points: Floats, precisions: Floats, fixed: Floats) -> Floats:
         sums, sum_counts, sum_scales = self._beside
-        _, _, _, rows, chances = self._unpacked(point, fixed)
+        _, _, _, rows, chances = self._unpacked(points, fixed)
         positives = rows * chances.positive
-        lead = rows[:, None] * chances.slopes
+        leads = rows[..., None] * chances.slopes
         off = (positives - self.counts[1]) / self.scales[1]
-        total = (lead.T / np.sqrt(off**2 + _CURVED**2) / self.scales[1] ** 2) @ lead
+        total = crossed(leads, 1 / np.sqrt(off**2 + _CURVED**2) / self.scales[1] ** 2)
         if len(sum_scales):
-            off = (sums @ positives - sum_counts[1]) / sum_scales
-            joined = sums @ lead
-            total += (joined.T / np.sqrt(off**2 + _CURVED**2) / sum_scales**2) @ joined
+            off = (positives @ sums.T - sum_counts[1]) / sum_scales
+            total += crossed(sums @ leads, 1 / np.sqrt(off**2 + _CURVED**2) / sum_scales**2)
         if self._area_of_cells is not None:
             off, to_negatives, to_positives = self._area_of_cells(rows - positives, positives)
-            along = (to_positives - to_negatives) @ lead
-            total += np.outer(along, along) / math.sqrt(float(off) ** 2 + _CURVED**2)
+            slopes = np.broadcast_to(to_positives - to_negatives, rows.shape)
+            along = (slopes[..., None, :] @ leads)[:, 0]
+            total += crossed(along, 1 / np.sqrt(off[:, None] ** 2 + _CURVED**2))
         k = self.cells
-        total[:k, :k] += precision
-        total[k:, k:] += np.eye(2) / FLOORS**2
-        result: Floats = total + 1e-6 * np.eye(len(point))
+        total[:, :k, :k] += precisions
+        total[:, k:, k:] += np.eye(2) / FLOORS**2
+        result: Floats = total + 1e-6 * np.eye(points.shape[1])
         return result
 
     # --- within the cells ------------------------------------------------------------------------

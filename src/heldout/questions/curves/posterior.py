@@ -15,7 +15,7 @@ about once in 10^9 releases.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -64,11 +64,12 @@ from heldout.questions.curves.tuned import (
     SLOPE,
     SOFTNESS,
     SWITCHES,
+    TOGETHER,
     TOTAL,
     WARM,
 )
 
-__all__ = ["Chances", "Posterior"]
+__all__ = ["Chances", "Posterior", "draw_together"]
 
 _CURVED: Final = 1.3  # rounding of the Laplace law for the steps of Newton
 _FINEST: Final = 1e-6  # of all rows: what noise is less than, nobody reads
@@ -243,10 +244,14 @@ class Posterior:
         logs, odds = points[..., : self.cells], points[..., self._odds_of_point]
         mass = np.exp(np.minimum(logs, 50.0))
         shares = mass / np.maximum(mass @ self._ones, 1e-300)[..., None]
-        rows = self.rows * shares
+        rows = self._rows_of_table * shares
         if self.table.rows is None:
             rows *= np.exp(np.minimum(np.maximum(points[..., -1:], -20.0), 20.0))
         return odds, mass, shares, rows, self._chances(points, fixed)
+
+    @property
+    def _rows_of_table(self) -> float | Floats:
+        return self.rows
 
     @cached_property
     def _ones(self) -> Floats:
@@ -310,7 +315,7 @@ class Posterior:
         points: Floats,
         precisions: "Blocks",
         fixed: Floats | None,
-        trust: float = 1.0,
+        trust: float | Floats = 1.0,
     ) -> tuple[Floats, Floats]:
         """Minus the log posterior of many points, and its gradient."""
         k, ones = self.cells, self._ones
@@ -363,70 +368,38 @@ class Posterior:
         slope_of_floors[:, 1] -= chances.floors[:, 1] * led
         return np.asarray((away[:, 0] ** 2 + away[:, 1] ** 2) / 2)
 
-    def _curvature(self, point: Floats, precision: Floats, fixed: Floats) -> Floats:
-        """That of Gauss and Newton, at one point."""
-        sums, sum_counts, sum_scales = self._beside
-        _, mass, shares, rows, chances = self._unpacked(point, fixed)
-        by_mass = np.diag(rows) - np.outer(rows, shares)
-        by_odds = rows[:, None] * chances.slopes
-        chance = chances.positive
-        total = np.zeros((len(point), len(point)))
-        parts, leads = (rows * (1 - chance), rows * chance), []
-        for index, (inside, part, sign) in enumerate(
-            zip(parts, (1 - chance, chance), (-1, 1), strict=True)
-        ):
-            lead = np.hstack([part[:, None] * by_mass, sign * by_odds])
-            if self.table.rows is None:
-                lead = np.hstack([lead, inside[:, None]])
-            leads.append(lead)
-            off = (inside - self.counts[index]) / self.scales[index]
-            total += (lead.T / np.sqrt(off**2 + _CURVED**2) / self.scales[index] ** 2) @ lead
-            if len(sum_scales):
-                off = (sums @ inside - sum_counts[index]) / sum_scales
-                joined = sums @ lead
-                total += (joined.T / np.sqrt(off**2 + _CURVED**2) / sum_scales**2) @ joined
-        if self._area_of_cells is not None:
-            off, *along = self._area_of_cells(*parts)
-            lead = along[0] @ leads[0] + along[1] @ leads[1]
-            total += np.outer(lead, lead) / math.sqrt(float(off) ** 2 + _CURVED**2)
-        k = self.cells
-        total[:k, :k] += np.diag(mass + MASS)
-        total[k : 2 * k, k : 2 * k] += precision
-        total[self._floors_of_point, self._floors_of_point] += np.eye(2) / FLOORS**2
+    def _curvature(self, points: Floats, precisions: Floats, fixed: Floats) -> Floats:
+        """Those of Gauss and Newton, at each point."""
+        (sums, sum_counts, sum_scales), (per_scale, seen) = self._beside, self._noise
+        _, mass, shares, rows, chances = self._unpacked(points, fixed)
+        k, chance = self.cells, chances.positive
+        parts = np.stack([1 - chance, chance])
+        inside = parts * rows
+        leads = np.zeros((*inside.shape, points.shape[1]))
+        diagonal = np.arange(k)
+        leads[..., :k] = -(inside[..., None] * shares[:, None])
+        leads[..., diagonal, diagonal] += inside
+        by_odds = rows[..., None] * chances.slopes
+        leads[0, ..., k : 2 * k + 2], leads[1, ..., k : 2 * k + 2] = -by_odds, by_odds
         if self.table.rows is None:
-            total[-1, -1] += 1 / TOTAL**2
-        return total + 1e-6 * np.eye(len(point))
-
-    def _fitted(self, fixed: Floats, *, switches: int = 0) -> "_Fit":
-        """The most likely point where classes are absent from some cells, and its evidence."""
-        _, trend, smooth = self._prior
-        counts, scales = np.maximum(self.counts, 0.0), self.scales
-        odds = np.clip(np.log((counts[1] + scales[1]) / (counts[0] + scales[0])), -6, 6)
-        here = self._start(odds)
-        points, curvatures, precisions, evidence = [], [], [], []
-        for bend, chance in BENDS:
-            covariance = trend + bend**2 * smooth
-            precision = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
-            here = self._descended(here, precision, fixed)
-            curvature = self._curvature(here, precision, fixed)
-            cost = float(self._cost(here[None], _one_block(precision), fixed)[0][0])
-            both = np.linalg.slogdet(curvature)[1] + np.linalg.slogdet(covariance)[1]
-            points.append(here)
-            curvatures.append(curvature)
-            precisions.append(precision)
-            evidence.append(math.log(chance) - cost - float(both) / 2)
-        weights = np.exp(np.array(evidence) - max(evidence))
-        best = int(np.argmax(weights))
-        believed = switches * math.log(self._switch / (1 - self._switch))
-        return _Fit(
-            fixed=fixed,
-            point=points[best],
-            curvature=curvatures[best],
-            precision=precisions[best],
-            precisions=np.stack(precisions),
-            bends=weights / weights.sum(),
-            evidence=believed + max(evidence) + math.log(weights.sum()),
-        )
+            leads[..., -1] = inside
+        weights = per_scale**2 / np.sqrt((inside * per_scale - seen) ** 2 + _CURVED**2)
+        total: Floats = np.add.reduce(crossed(leads, weights))
+        if len(sum_scales):
+            off = (inside @ sums.T - sum_counts[:, None]) / sum_scales
+            weights = 1 / np.sqrt(off**2 + _CURVED**2) / sum_scales**2
+            total += np.add.reduce(crossed(sums @ leads, weights))
+        if self._area_of_cells is not None:
+            off, *along = self._area_of_cells(inside[0], inside[1])
+            slopes = np.stack([np.broadcast_to(slope, rows.shape) for slope in along])
+            lead = np.add.reduce(slopes[..., None, :] @ leads)
+            total += crossed(lead, 1 / np.sqrt(off[:, None] ** 2 + _CURVED**2))
+        total[:, diagonal, diagonal] += mass + MASS
+        total[:, k : 2 * k, k : 2 * k] += precisions
+        total[:, self._floors_of_point, self._floors_of_point] += np.eye(2) / FLOORS**2
+        if self.table.rows is None:
+            total[:, -1, -1] += 1 / TOTAL**2
+        return total + 1e-6 * np.eye(points.shape[1])
 
     @property
     def _switch(self) -> float:
@@ -436,10 +409,13 @@ class Posterior:
     @cached_property
     def _fits(self) -> list["_Fit"]:
         """One with both classes everywhere; and one without those that are most likely absent."""
-        free = self._fitted(np.full(self.cells, np.nan))
+        return _fits_of([self])[0]
+
+    def _without_absent(self, free: "_Fit") -> tuple[Floats, int] | None:
+        """Return chances of cells that a class is most likely absent from, and its switches."""
         smooth = np.flatnonzero(~self.tied)
         if not len(smooth):
-            return [free]
+            return None
         absent, switches = np.zeros((2, self.cells), dtype=bool), 0
         for which, likely in enumerate(self._absent(free)):
             luck = np.full((1, len(smooth) + 1), 0.5)
@@ -451,9 +427,7 @@ class Posterior:
                     absent[which, smooth[run]] = True
                     switches += int(run[0] > 0) + int(run[-1] < len(smooth) - 1)
         one = absent[0] != absent[1]
-        if not one.any():
-            return [free]
-        return [free, self._fitted(np.where(one, 1.0 * absent[0], np.nan), switches=switches)]
+        return (np.where(one, 1.0 * absent[0], np.nan), switches) if one.any() else None
 
     @cached_property
     def _best(self) -> "_Fit":
@@ -468,33 +442,49 @@ class Posterior:
         return slice(2 * self.cells, 2 * self.cells + 2)
 
     @property
-    def _usual_floor(self) -> float:
+    def _usual_floor(self) -> float | Floats:
         """The log of a share that is as likely as not exceeded: one row."""
         return -math.log(self.rows)
 
-    def _start(self, odds: Floats) -> Floats:
+    @property
+    def _first_odds(self) -> Floats:
+        counts, scales = np.maximum(self.counts, 0.0), self.scales
+        odds: Floats = np.log((counts[1] + scales[1]) / (counts[0] + scales[0]))
+        return np.clip(odds, -6, 6)
+
+    def _start(self) -> Floats:
         """Return the first point: the masses, the log odds, and the number of rows."""
-        logs = np.log(MASS * self.cells * self.shares + 1e-3)
+        odds, logs = self._first_odds, np.log(MASS * self.cells * self.shares + 1e-3)
         here = np.concatenate([logs, odds, np.full(2, self._usual_floor)])
         return np.append(here, 0.0) if self.table.rows is None else here
 
-    def _descended(self, here: Floats, precision: Floats, fixed: Floats) -> Floats:
-        damping = 1e-2
-        cost, gradient = self._cost(here[None], _one_block(precision), fixed)
+    def _descended(self, here: Floats, precisions: Floats, fixed: Floats) -> Floats:
+        """Return where damped steps of Newton lead from each point, all of them at once."""
+        blocks = row_by_row(precisions)
+        damping, moving = np.full(len(here), 1e-2), np.ones(len(here), dtype=bool)
+        cost, gradient = self._cost(here, blocks, fixed)
         for _ in range(30):
-            curvature = self._curvature(here, precision, fixed)
+            curvature, trying = self._curvature(here, precisions, fixed), moving
+            diagonals = curvature * np.eye(here.shape[1])
             for _ in range(6):
-                damped = curvature + damping * np.diag(np.diag(curvature))
-                step = np.clip(np.linalg.solve(damped, -gradient[0]), -2, 2)
-                less, onwards = self._cost((here + step)[None], _one_block(precision), fixed)
-                if less[0] < cost[0]:
+                damped = curvature + damping[:, None, None] * diagonals
+                step = np.clip(np.linalg.solve(damped, -gradient[..., None])[..., 0], -2, 2)
+                less, onwards = self._cost(here + step, blocks, fixed)
+                better = trying & (less < cost)
+                moving = moving & ~(better & (cost - less < 1e-2))
+                here = np.where(better[:, None], here + step, here)
+                cost, gradient = (
+                    np.where(better, less, cost),
+                    np.where(better[:, None], onwards, gradient),
+                )
+                damping = np.where(
+                    better, np.maximum(damping / 4, 1e-6), np.where(trying, 4 * damping, damping)
+                )
+                trying = trying & ~better
+                if not trying.any():
                     break
-                damping *= 4
-            else:
-                break
-            won = float(cost[0] - less[0])
-            here, cost, gradient, damping = here + step, less, onwards, max(damping / 4, 1e-6)
-            if won < 1e-2:
+            moving = moving & ~trying
+            if not moving.any():
                 break
         return here
 
@@ -516,18 +506,22 @@ class Posterior:
         both = zip(self._fits, self._chains_of_fits, strict=True)
         return np.concatenate([of_fit(fit, chains) for fit, chains in both if chains])
 
-    def _walk(self) -> Floats:
-        """Points by Hamiltonian chains in coordinates where the law is nearly round (Neal 2011).
+    @cached_property
+    def _points(self) -> Floats:
+        """Points of the law of the cells, as its chains visit them."""
+        return self._walk()
 
+    def _walk(self) -> Floats:
+        return _walked([self])[0]
+
+    def _to_rounder(self, start: int) -> tuple["Blocks", "Blocks"]:
+        """Return the precisions of the chains, which are rows from here on, and roots.
+
+        A root's square is the inverse of the curvature: where it leads the law is nearly round.
         Each chain has a bend of its own, as often as that is likely.
         """
-        chains, size = self._chains, len(self._best.point)
-        best = self._of_chains(lambda fit, many: np.tile(fit.point, (many, 1)))
-        of_fits = self._fixed(1)
-        fixed = None if np.isnan(of_fits).all() else of_fits
         precisions: Blocks = []
-        to_points: Blocks = []  # root.T @ root is the inverse of the curvature
-        start = 0
+        to_points: Blocks = []
         for fit, many in zip(self._fits, self._chains_of_fits, strict=True):
             bends = np.searchsorted(np.cumsum(fit.bends), (np.arange(many) + 0.5) / max(many, 1))
             for bend, begin in zip(*np.unique(bends, return_index=True), strict=True):
@@ -538,43 +532,7 @@ class Posterior:
                 root = np.linalg.inv(np.linalg.cholesky(fit.curvature))
                 to_points.append((slice(start, start + many), root))
             start += many
-        to_slopes = [(of, root.T) for of, root in to_points]
-
-        def pulled(places: Floats) -> tuple[Floats, Floats]:
-            points = best + by_blocks(places, to_points)
-            cost, gradient = self._cost(points, precisions, fixed, self._area_trust)
-            return cost, by_blocks(gradient, to_slopes)
-
-        steps = self._warm + self._steps
-        kicks = normal(11, steps + 1, chains, size)
-        tries, lengths = np.log(uniform(12, steps, chains)), 0.7 + 0.5 * uniform(13, steps)
-        here, stride, visited = 0.6 * kicks[-1], 0.9 / size**0.25, []
-        cost, gradient = pulled(here)
-        for step in range(steps):
-            length, speed = stride * lengths[step], kicks[step]
-            energy = cost + (speed**2).sum(axis=1) / 2
-            place, slope, speed = here, gradient, speed - length / 2 * gradient
-            for leap in range(LEAPS):
-                place = place + length * speed
-                there, slope = pulled(place)
-                speed = speed - (length if leap < LEAPS - 1 else length / 2) * slope
-            accepted = tries[step] < energy - there - (speed**2).sum(axis=1) / 2
-            here, gradient = (
-                np.where(accepted[:, None], *pair) for pair in ((place, here), (slope, gradient))
-            )
-            cost = np.where(accepted, there, cost)
-            if step < self._warm:
-                stride *= 1.1 if accepted.mean() > 0.75 else 0.85
-            if step == self._warm - 1:  # chains that got stuck go on from where others are
-                here = here.copy()
-                for of, _ in to_points:
-                    own, theirs = cost[of], here[of]
-                    stuck = own > np.median(own) + 4 * math.sqrt(size)
-                    theirs[stuck] = theirs[np.argsort(own, kind="stable")[: stuck.sum()]]
-                cost, gradient = pulled(here)
-            if step >= self._warm:
-                visited.append(here)
-        return np.concatenate([best + by_blocks(places, to_points) for places in visited])
+        return precisions, to_points
 
     def _fixed(self, steps: int) -> Floats:
         """Of the points of all chains after so many steps, which chances are fixed."""
@@ -676,7 +634,7 @@ class Posterior:
     @one_thread()
     def _drawn(self) -> "_Placed":
         """Rows by part, of the draws that the area leaves likely; some of them twice."""
-        points, fixed = self._walk(), self._fixed(self._steps)
+        points, fixed = self._points, self._fixed(self._steps)
         placed = self._placed(points, fixed)
         return placed.chosen(self._weighed(points, fixed, placed))
 
@@ -1061,6 +1019,180 @@ class Posterior:
         return Region(self, level, simultaneous, noise_only)
 
 
+class _Joined(Posterior):
+    """Several tables of as many cells as one: each has some of the rows of the points."""
+
+    def __init__(self, tables: Sequence[Posterior], *, rows: int = 1) -> None:
+        self.table, self.cells, self._tables = tables[0].table, tables[0].cells, tables
+        self._each = rows
+        per_scale, seen = zip(*(one._noise for one in tables), strict=True)
+        self._noise = self._by_row(per_scale), self._by_row(seen)
+        self._prior = (self._by_row([one._prior[0][None] for one in tables]), *tables[0]._prior[1:])
+        self._beside = tables[0]._beside
+
+    def _by_row(self, of_tables: Sequence[Floats]) -> Floats:
+        return np.repeat(np.concatenate(of_tables, axis=-2), self._each, axis=-2)
+
+    @cached_property
+    def _rows_of_table(self) -> Floats:
+        return self._by_row([np.array([[one.rows]]) for one in self._tables])
+
+    @cached_property
+    def _usual_floor(self) -> Floats:
+        return self._by_row([np.array([[one._usual_floor]]) for one in self._tables])
+
+    @cached_property
+    def _area_of_cells(
+        self,
+    ) -> Callable[[Floats, Floats], tuple[Floats, Floats, Floats]] | None:
+        areas = [one._area_of_cells for one in self._tables]
+        if areas[0] is None:
+            return None
+
+        def of_each(negatives: Floats, positives: Floats) -> tuple[Floats, Floats, Floats]:
+            off = np.empty(len(negatives))
+            along = np.empty((2, *negatives.shape))
+            for place, area in enumerate(areas):
+                assert area is not None
+                of = slice(place * self._each, (place + 1) * self._each)
+                off[of], along[0, of], along[1, of] = area(negatives[of], positives[of])
+            return off, along[0], along[1]
+
+        return of_each
+
+
+def draw_together(tables: Iterable[Posterior]) -> None:
+    """Draw the points of many tables at once where these are alike, each as if it were alone."""
+    alike: dict[object, list[Posterior]] = {}
+    for one in tables:
+        if type(one) is Posterior and "_points" not in one.__dict__ and not one.table.beside:
+            effort = one._chains, one._warm, one._steps
+            which = one.cells, one.table.rows is None, one.table.area is None, effort
+            alike.setdefault(which, []).append(one)
+    with one_thread():
+        for several in alike.values():
+            many = max(1, TOGETHER // several[0].cells)
+            for start in range(0, len(several), many):
+                some = several[start : start + many]
+                for one, fits in zip(some, _fits_of(some), strict=True):
+                    one._fits = fits
+                for one, points in zip(some, _walked(some), strict=True):
+                    one._points = points
+
+
+def _joined(tables: Sequence[Posterior], *, rows: int = 1) -> Posterior:
+    return tables[0] if len(tables) == 1 else _Joined(tables, rows=rows)
+
+
+def _fits_of(tables: Sequence[Posterior]) -> list[list["_Fit"]]:
+    nowhere = np.full(tables[0].cells, np.nan)
+    fits = [[free] for free in _fitted(tables, [(nowhere, 0)] * len(tables))]
+    absent = [one._without_absent(free) for one, (free,) in zip(tables, fits, strict=True)]
+    some = [place for place, without in enumerate(absent) if without is not None]
+    if some:
+        again = _fitted([tables[i] for i in some], [without for without in absent if without])
+        for place, fit in zip(some, again, strict=True):
+            fits[place].append(fit)
+    return fits
+
+
+def _fitted(tables: Sequence[Posterior], absent: Sequence[tuple[Floats, int]]) -> list["_Fit"]:
+    """Return the most likely points where classes are absent from some cells."""
+    joined = _joined(tables)
+    fixed = np.stack([chances for chances, _ in absent])
+    _, trend, smooth = (np.stack(of) for of in zip(*(one._prior for one in tables), strict=True))
+    here = np.stack([one._start() for one in tables])
+    points, curvatures, precisions, evidence = [], [], [], []
+    for bend, chance in BENDS:
+        covariance = trend + bend**2 * smooth
+        precision = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+        here = joined._descended(here, precision, fixed)
+        curvature = joined._curvature(here, precision, fixed)
+        cost, _ = joined._cost(here, row_by_row(precision), fixed)
+        both = np.linalg.slogdet(curvature)[1] + np.linalg.slogdet(covariance)[1]
+        points.append(here)
+        curvatures.append(curvature)
+        precisions.append(precision)
+        evidence.append(math.log(chance) - cost - both / 2)
+    fits = []
+    for place, (one, (chances, switches)) in enumerate(zip(tables, absent, strict=True)):
+        logs = np.array([of_bend[place] for of_bend in evidence])
+        weights = np.exp(logs - max(logs))
+        best = int(np.argmax(weights))
+        believed = switches * math.log(one._switch / (1 - one._switch))
+        fit = _Fit(
+            fixed=chances,
+            point=points[best][place],
+            curvature=curvatures[best][place],
+            precision=precisions[best][place],
+            precisions=np.stack([of_bend[place] for of_bend in precisions]),
+            bends=weights / weights.sum(),
+            evidence=float(believed + max(logs) + math.log(weights.sum())),
+        )
+        fits.append(fit)
+    return fits
+
+
+def _walked(tables: Sequence[Posterior]) -> list[Floats]:
+    """Points by Hamiltonian chains in coordinates where the law is nearly round (Neal 2011)."""
+    one = tables[0]
+    chains, warm, steps = one._chains, one._warm, one._warm + one._steps
+    size, joined = len(one._best.point), _joined(tables, rows=chains)
+    best = np.concatenate([table._of_chains(_best_point) for table in tables])
+    of_fits = np.concatenate([table._fixed(1) for table in tables])
+    fixed = None if np.isnan(of_fits).all() else of_fits
+    trust = np.repeat([table._area_trust for table in tables], chains)
+    precisions: Blocks = []
+    to_points: Blocks = []
+    for index, table in enumerate(tables):
+        of_table = table._to_rounder(index * chains)
+        precisions += of_table[0]
+        to_points += of_table[1]
+    to_slopes = [(of, root.T) for of, root in to_points]
+
+    def pulled(places: Floats) -> tuple[Floats, Floats]:
+        points = best + by_blocks(places, to_points)
+        cost, gradient = joined._cost(points, precisions, fixed, trust)
+        return cost, by_blocks(gradient, to_slopes)
+
+    many = (len(tables), 1)
+    kicks = normal(11, steps + 1, chains, size)
+    tries, lengths = np.log(uniform(12, steps, chains)), 0.7 + 0.5 * uniform(13, steps)
+    here, stride, visited = np.tile(0.6 * kicks[-1], many), np.full(len(best), 0.9 / size**0.25), []
+    cost, gradient = pulled(here)
+    for step in range(steps):
+        length, speed = (stride * lengths[step])[:, None], np.tile(kicks[step], many)
+        energy = cost + (speed**2).sum(axis=1) / 2
+        place, slope, speed = here, gradient, speed - length / 2 * gradient
+        for leap in range(LEAPS):
+            place = place + length * speed
+            there, slope = pulled(place)
+            speed = speed - (length if leap < LEAPS - 1 else length / 2) * slope
+        accepted = np.tile(tries[step], len(tables)) < energy - there - (speed**2).sum(axis=1) / 2
+        here, gradient = (
+            np.where(accepted[:, None], *pair) for pair in ((place, here), (slope, gradient))
+        )
+        cost = np.where(accepted, there, cost)
+        if step < warm:
+            usual = accepted.reshape(-1, chains).mean(axis=1) > 0.75
+            stride = stride * np.repeat(np.where(usual, 1.1, 0.85), chains)
+        if step == warm - 1:  # chains that got stuck go on from where others are
+            here = here.copy()
+            for of, _ in to_points:
+                own, theirs = cost[of], here[of]
+                stuck = own > np.median(own) + 4 * math.sqrt(size)
+                theirs[stuck] = theirs[np.argsort(own, kind="stable")[: stuck.sum()]]
+            cost, gradient = pulled(here)
+        if step >= warm:
+            visited.append(best + by_blocks(here, to_points))
+    points = np.stack(visited).reshape(one._steps, len(tables), chains, size)
+    return [points[:, index].reshape(-1, size) for index in range(len(tables))]
+
+
+def _best_point(fit: "_Fit", many: int) -> Floats:
+    return np.tile(fit.point, (many, 1))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Fit:
     """The most likely point of one law of the cells."""
@@ -1117,8 +1249,12 @@ class Chances:
 
     @property
     def slopes(self) -> Floats:
-        """All of them, at one point: by the log odds of cells and by the logs of the floors."""
-        return np.hstack([np.diag(self.by_odds), np.stack(self.by_floors, axis=1)])
+        """All of them, at each point: by the log odds of cells and by the logs of the floors."""
+        points, cells = self.lead.shape
+        slopes, diagonal = np.zeros((points, cells, cells + 2)), np.arange(cells)
+        slopes[:, diagonal, diagonal] = self.by_odds
+        slopes[..., cells], slopes[..., cells + 1] = self.by_floors
+        return slopes
 
     @property
     def above_floors(self) -> Floats:
@@ -1136,13 +1272,21 @@ Blocks: TypeAlias = list[tuple[slice, Floats]]
 """Rows of points, and the matrix that these are multiplied by."""
 
 
-def _one_block(matrix: Floats) -> Blocks:
-    return [(slice(None), matrix)]
+def row_by_row(matrices: Floats) -> Blocks:
+    return [(slice(row, row + 1), matrix) for row, matrix in enumerate(matrices)]
 
 
 def by_blocks(points: Floats, blocks: Blocks) -> Floats:
     products = [points[of] @ matrix for of, matrix in blocks]
     return products[0] if len(products) == 1 else np.concatenate(products)
+
+
+def crossed(leads: Floats, weights: Floats) -> Floats:
+    """Products of each matrix, rows weighted, with itself; or of a row."""
+    if leads.ndim == weights.ndim:
+        return leads[..., :, None] * (weights * leads)[..., None, :]
+    result: Floats = (leads * weights[..., None]).swapaxes(-1, -2) @ leads
+    return result
 
 
 def softened(off: Floats) -> tuple[Floats, Floats]:

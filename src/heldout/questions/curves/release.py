@@ -1,7 +1,7 @@
 """One released score table, and everything that can be read off it."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, Self
@@ -40,7 +40,7 @@ from heldout.questions.curves.decisions import (
 )
 from heldout.questions.curves.known_rows import KnownRows
 from heldout.questions.curves.pictures import TITLES
-from heldout.questions.curves.posterior import Posterior
+from heldout.questions.curves.posterior import Posterior, draw_together
 from heldout.questions.curves.readings import (
     READ_AT,
     CalibrationCurve,
@@ -148,6 +148,12 @@ class CurvesRelease(ReadDecisions, Release):
             read = Posterior if self.table.tied_scales is None else KnownRows
             return read(self.table, score_range=self.score_range, **self.effort)
         return None
+
+    @classmethod
+    def read_together(cls, releases: Sequence[Self]) -> None:
+        """Draw the rows behind all tables that were not read before."""
+        unread = [one._posterior for one in releases if one._before is None]
+        draw_together(rows for rows in unread if rows is not None)
 
     @property
     def _posterior(self) -> Posterior | None:

@@ -61,6 +61,8 @@ KEPT: Final = 16
 """Steps of a chain whose points count. Since 2026-11-16."""
 LEAPS: Final = 6
 """Leaps of a step. Since 2026-11-16."""
+TOGETHER: Final = 160
+"""Cells of the tables that are drawn at once: they fit into the cache. Since 2026-11-19."""
 FEWEST: Final = 150
 """So many draws, effectively, must be left when the area weighs them. Since 2026-11-16."""
 TAIL: Final = 0.98

@@ -298,6 +298,15 @@ class RankingRelease(Release):
         asked = Request("curves", statistic, mechanism, {})
         return CurvesRelease(replace(self._drawn, request=asked, values=drawn.table))
 
+    @classmethod
+    def read_together(cls, releases: Sequence[Self]) -> None:
+        """Draw the rows behind all that are read off counts by score."""
+        from heldout.questions.curves.release import CurvesRelease
+
+        CurvesRelease.read_together(
+            [one._table for one in releases if one.is_counted and one._before is None]
+        )
+
     def _counted(self, name: str) -> Measure:
         """Return what is read off a curve; where a class hardly shows, off the counts as they are.
 
