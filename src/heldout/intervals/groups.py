@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import permutations
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
@@ -389,12 +388,12 @@ def _apart(
     if len(sides) < 2:
         return (0.0, 1.0)
     pairs = len(sides) * (len(sides) - 1) / 2
-    ends = [(side.value, *read(side, 1 - (1 - level) / pairs)) for side in sides]
-    low, high = 0.0, 0.0
-    for (a, a_low, a_high), (b, b_low, b_high) in permutations(ends, 2):
-        low = max(low, a - b - math.hypot(a - a_low, b_high - b))
-        high = max(high, a - b + math.hypot(a_high - a, b - b_low))
-    return low, high
+    ends = np.array([(side.value, *read(side, 1 - (1 - level) / pairs)) for side in sides])
+    value, below, above = ends[:, 0], ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 0]
+    apart = value[:, None] - value  # of each from itself by nothing, which no interval is beyond
+    low = (apart - np.hypot(below[:, None], above)).max()
+    high = (apart + np.hypot(above[:, None], below))[~np.eye(len(ends), dtype=bool)].max()
+    return max(float(low), 0.0), max(float(high), 0.0)
 
 
 def _difference(own: Measure, others: list[Measure], name: str, terms: str) -> Gap:

@@ -431,6 +431,12 @@ def uniform(stream: int, count: int) -> Floats:
 
 
 @_remembered
+def log_uniform(stream: int, count: int) -> Floats:
+    """Their logs."""
+    return np.log(uniform(stream, count))
+
+
+@_remembered
 def normal(stream: int, count: int) -> Floats:
     """Numbers of a standard normal law."""
     return normal_quantile(uniform(stream, count))
@@ -461,7 +467,7 @@ def gamma(stream: int, shape: Floats) -> Floats:
     np.maximum(cube, 0.01, out=cube)
     drawn: Floats = whole * cube * cube * cube
     if len(small):
-        chance = np.log(uniform(stream + 1, len(whole))[small])
+        chance = log_uniform(stream + 1, len(whole))[small]
         drawn[small] *= np.exp(np.maximum(chance / shape.ravel()[small], -600.0))
     return drawn.reshape(shape.shape)
 

@@ -1024,14 +1024,14 @@ class _Joined(Posterior):
 
     def __init__(self, tables: Sequence[Posterior], *, rows: int = 1) -> None:
         self.table, self.cells, self._tables = tables[0].table, tables[0].cells, tables
-        self._each = rows
+        self._rows_each = rows
         per_scale, seen = zip(*(one._noise for one in tables), strict=True)
         self._noise = self._by_row(per_scale), self._by_row(seen)
         self._prior = (self._by_row([one._prior[0][None] for one in tables]), *tables[0]._prior[1:])
         self._beside = tables[0]._beside
 
     def _by_row(self, of_tables: Sequence[Floats]) -> Floats:
-        return np.repeat(np.concatenate(of_tables, axis=-2), self._each, axis=-2)
+        return np.repeat(np.concatenate(of_tables, axis=-2), self._rows_each, axis=-2)
 
     @cached_property
     def _rows_of_table(self) -> Floats:
@@ -1054,7 +1054,7 @@ class _Joined(Posterior):
             along = np.empty((2, *negatives.shape))
             for place, area in enumerate(areas):
                 assert area is not None
-                of = slice(place * self._each, (place + 1) * self._each)
+                of = slice(place * self._rows_each, (place + 1) * self._rows_each)
                 off[of], along[0, of], along[1, of] = area(negatives[of], positives[of])
             return off, along[0], along[1]
 
