@@ -15,7 +15,7 @@ import heldout
 
 # A room may import from the rooms before it, and from itself.
 ORDER = [
-    ("heldout.arrays", "heldout.errors", "heldout.workers"),
+    ("heldout.arrays", "heldout.doors", "heldout.errors", "heldout.workers"),
     ("heldout.arguments",),
     (  # the kernel's books: what is a neighbour, what does it cost, who has spent what
         *("heldout.kernel.loss", "heldout.kernel.loss", "heldout.kernel.neighbours"),

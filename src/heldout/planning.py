@@ -149,9 +149,7 @@ def plan(
     if positives is not None:
         positives = Whole(1, rows)(positives, "positives")
     if (target is None) == (epsilon is None):
-        raise ArgumentError(
-            "Pass either target= or epsilon= (--target, --epsilon); the other is worked out."
-        )
+        raise ArgumentError("Pass either target= or epsilon=; the other is worked out.")
     expected = _expected(name, value, rows=rows, positives=positives)
     guess, assumption = _guess(name, expected, rows=rows, positives=positives, alarms=alarms)
     ahead = _forecast(name, guess, protection=protection, level=level)
@@ -225,7 +223,7 @@ def _guess(
     """Rows for which the measure has this value, and what was assumed to get there."""
     if name in AREAS:
         if positives is None:
-            raise ArgumentError(f"{name} needs positives= (--positives). A guess will do.")
+            raise ArgumentError(f"{name} needs positives=. A guess will do.")
         if name == "AUC":
             return q.Guess(rows=rows, positives=positives, auc=value), "none"
         return q.Guess(rows=rows, positives=positives, average_precision=value), "none"
@@ -245,7 +243,7 @@ def _cells(
     if positives is None:
         if len(set(metric.denominator)) > 1:
             raise ArgumentError(
-                f"{metric.name} needs positives= (--positives). A guess of the prevalence will do."
+                f"{metric.name} needs positives=. A guess of the prevalence will do."
             )
         positives = rows // 2  # the split does not matter to a ratio over all rows
     negatives = rows - positives

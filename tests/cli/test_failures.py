@@ -122,13 +122,16 @@ ASKED = ("evaluate", "test.csv", "--label", "readmitted", "--epsilon", "1")
     ("words", "said"),
     [
         ((*ASKED, "--score", "nosuch"), "No column 'nosuch'. Columns: "),
-        ((*ASKED, "--score", "age"), "(--clip) counts scores beyond it as its ends"),
-        ((*ASKED, "--score", "risk_b", "--positive", "9"), "(--positive yes --negative no)"),
+        ((*ASKED, "--score", "age"), " --clip counts scores beyond it as its ends"),
+        (
+            (*ASKED, "--score", "risk_b", "--positive", "9"),
+            "--positive yes --negative no.",
+        ),
         (
             (*ASKED, "--score", "risk_b", "--positive", "1", "--negative", "2"),
-            "(--positive, --negative)",
+            "Declare --positive and --negative, or drop",
         ),
-        ((*ASKED, "--model", "model.json", "--score", "age"), "--score NAME"),
+        ((*ASKED, "--model", "model.json", "--score", "age"), "another name with --score."),
         (
             ("plan", "--rows", "500", "--metric", "recall", "--value", "0.8", "--target", "0.1"),
             "--positives",

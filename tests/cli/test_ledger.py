@@ -178,6 +178,27 @@ def test_three_days_with_one_row_more_each_day(run, here, protection):
             codes[ledger].append(outcome.code == 0)
             errors[ledger].append(outcome.err)
     assert codes == {"known": [True, False, False], "unknown": [True, False, False]}
-    assert all("ledger register" in each and "row_key" in each for each in errors["unknown"][1:])
+    assert all("ledger register" in each and "--row-key" in each for each in errors["unknown"][1:])
     spent = json.loads(run("ledger", "show", "known.sqlite", "--json").out)["accounts"][0]["spent"]
     assert spent == "epsilon 3"
+
+
+def test_a_lost_witness_is_renewed_by_an_option_that_the_refusal_names(run, tmp_path):
+    ledger = tmp_path / "l.sqlite"
+    assert run("ledger", "register", str(ledger), "claims", "--budget", "3").code == 0
+    (tmp_path / "l.sqlite.witness").unlink()
+    refused = run("ledger", "verify", str(ledger))
+    assert refused.code == 1
+    assert "heldout ledger verify LEDGER --renew-witness accepts the ledger" in refused.err
+    assert "renew_witness" not in refused.err
+    assert run("ledger", "verify", str(ledger), "--renew-witness").code == 0
+    assert run("ledger", "verify", str(ledger)).code == 0
+
+
+def test_the_receipt_of_another_ledger_is_no_sign_of_a_change(run, tmp_path):
+    ledger = tmp_path / "l.sqlite"
+    assert run("ledger", "register", str(ledger), "claims", "--budget", "3").code == 0
+    refused = run("ledger", "verify", str(ledger), "--receipt", "0" * 64)
+    assert refused.code == 1
+    assert "the receipt is from another ledger" in refused.err
+    assert "got a change" not in refused.err

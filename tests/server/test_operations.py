@@ -82,7 +82,8 @@ def test_figures_need_their_token_and_do_not_exist_without_one(site: Site, tmp_p
     other = Site(tmp_path / "other", metrics_token=TOKEN)
     for headers in ({}, {"Authorization": "Bearer wrong"}):
         refused = other.client().get("/metrics", headers=headers, follow_redirects=False)
-        assert refused.status_code in (303, 401)
+        assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+        assert refused.text == "Send the token of the metrics: Authorization: Bearer TOKEN.\n"
     assert "heldout_ledger_trusted 1.0" in figures(other)
     other.service.close()
 

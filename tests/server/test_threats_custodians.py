@@ -55,6 +55,9 @@ def test_ones_own_people_are_still_found(shared: Shared, tmp_path: Path) -> None
     found = shared.sent("carol", "second", write_rows(tmp_path / "second.parquet", 40))
     assert found["state"] == "refused"
     assert "are also in account 'readmissions'" in found["words"]
+    assert 'register with "people" and that account' in found["words"]
+    assert 'pass "new": true' in found["words"]
+    assert "--" not in found["words"]
     again = shared.sent("carol", "third", tmp_path / "second.parquet", people="clinic")
     assert again["state"] == "open"
 

@@ -121,8 +121,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> None:
-    from heldout.cli.output import ALL, SHOWS_ALL
+    from heldout.cli.output import ALL, SHOWS_ALL, WORDS
 
+    WORDS.set(words)
     SHOWS_ALL.set(ALL in words)
     words = ["--help" if word == ALL else word for word in words]
     app = make_app(listing=not words or words[0] not in COMMANDS)

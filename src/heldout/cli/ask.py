@@ -56,6 +56,18 @@ def ask(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
         raise
 
 
+def options_of(words: Sequence[str]) -> set[str]:
+    """Return the options of the question that these words ask; none where they name none."""
+    askable = _askable()
+    kinds = [question.kind for question in askable]
+    place = _place_of_kind(words, kinds)
+    if place is None:
+        return set()
+    one = {question: own for question, own in askable.items() if question.kind == words[place]}
+    arguments = make_app(one)[words[place]].assemble_argument_collection()
+    return {name for argument in arguments for name in argument.names}
+
+
 def _askable() -> dict[type["Question[Any]"], type[Custody]]:
     """Return every registered question whose rows a command can open, and the rows' options."""
     from heldout.questions import registered

@@ -288,6 +288,7 @@ def attack(
             label=rows.label,
             score=rows.score,
             score_range=rows.score_range,
+            score_map=rows.score_map,
             **rows.values,
         )
         exposure = exposure_of(dataset, metric=metric, decimals=decimals, most=most)

@@ -351,7 +351,14 @@ def show(
 
 
 @app.command
-def verify(place: Place, /, *, receipt: str | None = None, as_json: Json = False) -> None:
+def verify(
+    place: Place,
+    /,
+    *,
+    receipt: str | None = None,
+    renew_witness: Flag = False,
+    as_json: Json = False,
+) -> None:
     """Recompute every hash, price and total of a ledger.
 
     Exit code 1 if the ledger was changed, was put back to an older copy, or does not hold the
@@ -366,7 +373,11 @@ def verify(place: Place, /, *, receipt: str | None = None, as_json: Json = False
     ----------
     receipt
         The hash that came with a release; its booking must be there.
+    renew_witness
+        Accept the ledger as it is, if you know why its witness is gone, and write a new one.
     """
+    if renew_witness:
+        _renew_witness(place)
     with open_ledger(place, read_only=True) as ledger:
         verified = ledger.verify(receipt=None if receipt is None else _receipt(receipt))
     if as_json:
@@ -387,6 +398,15 @@ def open_ledger(place: str, *, read_only: bool = False) -> "Ledger":
     from heldout.kernel.ledger.ledger import Ledger
 
     return Ledger.open(existing_ledger(place), read_only=read_only)
+
+
+def _renew_witness(place: str) -> None:
+    """Write a new witness of a ledger that is whole in itself."""
+    from heldout.kernel.ledger.ledger import Ledger
+
+    with Ledger.open(existing_ledger(place), read_only=True, witness=None) as ledger:
+        ledger.verify()
+    Ledger.open(place, renew_witness=True).close()
 
 
 def _budget(text: str) -> "Budget":

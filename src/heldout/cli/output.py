@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 PATIENCE: Final = 2.0  # seconds before something moves on the screen
 LARGEST_FILE: Final = 50_000_000  # bytes of a page or of an answer
+WORDS: ContextVar[Sequence[str]] = ContextVar("words", default=())
+"""The words of the command that runs."""
 PLAIN = {"±": "+/-", "…": "...", "─": "-", "━": "-", "·": ".", "→": "->", "×": "x", "²": "2"}
 SECRETS = re.compile(
     # What stands before an @ is a password; without one, all but the number of a port may be.
@@ -201,7 +203,8 @@ def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) 
     if ties is not None:
         say.print(ties.sentence())
     for name, reason in report.left_out.items():
-        say.print(f"{places()[name].section.title} is left out: {reason}.")
+        why = in_options(reason, WORDS.get())
+        say.print(f"{places()[name].section.title} is left out: {why}.")
     shares = ", ".join(f"{name} {decimal(share)}" for name, share in report.shares.items())
     say.print(
         f"Paid epsilon {decimal(report.epsilon)} ({shares}). Left: {report.remaining} of "
@@ -381,7 +384,8 @@ def explained(error: Exception, words: Sequence[str]) -> tuple[list[str], int]:
 
     if isinstance(error, HeldoutError):
         refused = isinstance(error, AccountClosed | BudgetExceeded | LedgerTampered | NotGenuine)
-        return [f"heldout: {one_line(str(error))}"], REFUSED if refused else WRONG
+        line = one_line(in_options(str(error), words))
+        return [f"heldout: {line}"], REFUSED if refused else WRONG
     if isinstance(error, CycloptsError):
         command = " ".join(["heldout", *map(str, error.command_chain or ())])
         wrong = _misspelt(error, words) or _nothing_given(error, words) or _wrong_words(error)
@@ -394,6 +398,47 @@ def explained(error: Exception, words: Sequence[str]) -> tuple[list[str], int]:
         f"heldout: internal error ({type(error).__name__}). What was booked stays booked: see "
         "heldout ledger show. HELDOUT_DEBUG=1 shows a traceback, which may hold private values."
     ], WRONG
+
+
+RENAMED: Final = {
+    "into": "--score",
+    "out_of_range": "--clip ",
+    "rivals": "--rival",
+    "scores": "--class-scores",
+    "score_range{}": "--rival-range",
+    "renew_witness": "heldout ledger verify LEDGER --renew-witness",
+}
+"""What arguments are called on the command line, where that is not their name."""
+STARTS: Final = {"renew_witness": "--accept-ledger"}
+"""The same of commands that start or restore a server."""
+
+
+def in_options(text: str, words: Sequence[str]) -> str:
+    """Return a message with the options of the command that these words call."""
+    from heldout.doors import as_typed
+
+    if "=" not in text:
+        return text
+    options = _options_of(words)
+    renamed = RENAMED | {name: own for name, own in STARTS.items() if own in options}
+    return as_typed(text, options, renamed)
+
+
+def _options_of(words: Sequence[str]) -> set[str]:
+    """Return the names of the options of the command that these words call."""
+    from cyclopts import CycloptsError
+
+    from heldout.cli import make_app
+
+    try:
+        chain, apps, _ = make_app(listing=False).parse_commands(list(words))
+    except CycloptsError:
+        return set()
+    if tuple(chain) == ("ask",):
+        from heldout.cli.ask import options_of
+
+        return options_of(words[1:])
+    return {name for one in apps[-1].assemble_argument_collection() for name in one.names}
 
 
 def one_line(text: str) -> str:

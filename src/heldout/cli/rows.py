@@ -217,10 +217,13 @@ class Scored(Labelled):
         Column with the model's score; higher means more likely positive.
     score_range
         Lowest and highest score that the model can give. Public; never read off the data.
+    score_map
+        Centre and scale, for scores without a range: 0 1 for a logistic model's linear score.
     """
 
     score: str = "score"
     score_range: tuple[float, float] = (0.0, 1.0)
+    score_map: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,8 +232,6 @@ class ScoredOptions(Scored, Custody):
 
     Parameters
     ----------
-    score_map
-        Centre and scale, for scores without a range: 0 1 for a logistic model's linear score.
     score_values
         All scores that the model can give, such as 0,0.1,0.2. Curves are then counted at these
         and become sharper. Public; never read off the data.
@@ -261,7 +262,6 @@ class ScoredOptions(Scored, Custody):
     classes: str | None = None
     class_scores: str | None = None
     prediction: str | None = None
-    score_map: tuple[float, float] | None = None
     score_values: str | None = None
     rival_range: tuple[float, float] | None = None
     rival_map: tuple[float, float] | None = None

@@ -49,8 +49,8 @@ class ClassifiedRows(Description):
         """Refuse a question that needs a score for each class."""
         if not self.scores:
             raise ArgumentError(
-                "These rows have a predicted class and no scores. Make the Dataset with scores=, "
-                "one column for each class."
+                "These rows have a predicted class and no scores. Declare scores=, one column for "
+                "each class."
             )
 
     def check_rival(self, name: str) -> None:
@@ -58,7 +58,7 @@ class ClassifiedRows(Description):
         if not is_one_of(name, self.rivals):
             raise UndeclaredRival(
                 f"score must be one of the data set's declared rivals, got {shown(name)}, which "
-                f"was never validated. Make the Dataset with rivals=[{shown(name)}], a column of "
+                f"was never validated. Declare rivals=[{shown(name)}], a column of "
                 f"classes, or rivals={{{shown(name)}: [...]}}, a column of scores for each class."
             )
 

@@ -22,7 +22,6 @@ from heldout.arguments import (
     is_one_of,
     no_such,
     shown,
-    visible,
 )
 from heldout.data import sql
 from heldout.data.scores import FURTHEST, ScoreMap, ends_of, grid_point
@@ -180,9 +179,7 @@ def chosen_groups(declared: Mapping[str, Groups], by: str | Sequence[str]) -> tu
             known = ", ".join(map(repr, declared)) or "none"
             raise ArgumentError(
                 f"by must be one of the declared groups ({known}), got {shown(name)}."
-                f"{guess(name, declared)} Declare its "
-                f"values: groups={{{shown(name)}: [...]}}, or --groups {visible(name)}=... on the "
-                "command line."
+                f"{guess(name, declared)} Declare its values: groups={{{shown(name)}: [...]}}."
             )
     chosen = tuple(declared[name] for name in names)
     crossed = crossed_names(chosen)
@@ -252,7 +249,7 @@ class Description:
         """Refuse a weighted question of rows without weights."""
         if self.weight is None:
             raise ArgumentError(
-                "These rows have no weights. Make the Dataset with weight= and largest_weight=."
+                "These rows have no weights. Declare weight= and largest_weight= of the data set."
             )
 
     def group_names(self, by: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -336,9 +333,8 @@ class ScoredRows(Description):
         if not is_one_of(score, (self.score, *self.rivals)):
             raise UndeclaredRival(
                 f"score must be one of the data set's declared rivals, got {shown(score)}, "
-                f"which was never validated. Make the Dataset with rivals=[{shown(score)}], "
-                f"and if its scale differs, with score_range={{{shown(score)}: (lowest, "
-                f"highest)}}."
+                f"which was never validated. Declare rivals=[{shown(score)}], and if its scale "
+                f"differs, its range too: score_range={{{shown(score)}: (1, 10)}}."
             )
 
     def rival_range(self, score: str) -> tuple[float, float]:

@@ -141,7 +141,7 @@ def check_new(name: str, columns: Sequence[str]) -> None:
     if name.lower() in {column.lower() for column in columns}:
         raise UnreadableTable(
             f"The table has a column {name!r} already. Give the model's scores another name "
-            "with into= (--score NAME)."
+            "with into=."
         )
 
 

@@ -122,13 +122,11 @@ class MeasuredDataset(Dataset):
         elif self.out_of_range == "clip":
             rules = validation.number_rules("value", name, kind)[:1]
         else:
-            bounds = "its declared bounds. out_of_range='clip' (--clip) counts what lies beyond as"
+            bounds = "its declared bounds. out_of_range='clip' counts what lies beyond as"
             rules = validation.range_rules(
                 "value", name, kind, ends=declared.ends, declared=f"{bounds} the nearer end."
             )
-        words = (
-            " Words need a number each: values={'sex': {'F': 0, 'M': 1}} (--values sex=F:0,M:1)."
-        )
+        words = " Words need a number each: values={'sex': {'F': 0, 'M': 1}}."
         return [
             replace(
                 rule,

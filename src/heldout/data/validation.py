@@ -188,7 +188,7 @@ def label_rules(name: str, column_type: str, values: LabelValues) -> list[Rule]:
     )
     advice = (
         f"{values.positive!r} or {values.negative!r}. Declare "
-        "positive= and negative= (--positive, --negative), or drop the other rows."
+        "positive= and negative=, or drop the other rows."
     )
     return value_rules("label", name, (positive, negative), advice)
 
@@ -217,10 +217,9 @@ def score_rules(name: str, column_type: str, score_range: tuple[float, float]) -
     """A score is a finite number within the declared range."""
     declared = (
         "score_range. Declare the range that the model can give, not the one that the data "
-        "happens to have: (0, 100) for percentages, {'decile': (1, 10)} for one column of several "
-        "(--rival-range). out_of_range='clip' (--clip) counts scores "
-        "beyond it as its ends. Logits and other scores without a range need a map: "
-        "score_map=(0, 1), on the command line --score-map 0 1."
+        "happens to have: (0, 100) for percentages. Another model's scale is declared with "
+        "score_range={'decile': (1, 10)}. out_of_range='clip' counts scores beyond it as its ends. "
+        "Logits and other scores without a range need a map: score_map=(0, 1)."
     )
     rules = range_rules("score", name, column_type, ends=score_range, declared=declared)
     return [*rules[:-1], replace(rules[-1], name="outside")]
@@ -474,8 +473,7 @@ def other_label(positive: object, negative: object) -> object:
         if isinstance(positive, str) or positive not in (0, 1):
             raise ArgumentError(
                 f"negative must be declared when positive is {positive!r}. Say which two values "
-                "the label has, for example positive='yes', negative='no' (--positive yes "
-                "--negative no)."
+                "the label has, for example positive='yes' negative='no'."
             )
         negative = type(positive)(1 - positive)
     if negative == positive:

@@ -167,7 +167,7 @@ class Site:
         except Exception:
             raise ArgumentError(
                 f"{visible(self.name)} is not a release that can be read. Pass a Release, what "
-                "its as_dict() gives, or the file that --json wrote."
+                "its as_dict() gives, or the JSON of the command line."
             ) from None
 
 

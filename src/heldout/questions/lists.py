@@ -104,8 +104,7 @@ class RankedLists(Statistic[Ints]):
     def sensitivity(self, protection: Protection) -> int:
         if not protection.unit:
             raise ArgumentError(
-                "Each ranked list is a unit. Make the Dataset with unit=, the column that "
-                "names the list."
+                "Each ranked list is a unit. Declare unit=, the column that names the list."
             )
         return STEPS * (2 if protection.both_ways else 1)
 

@@ -626,8 +626,8 @@ class PrivateTwin(Question[TwinRelease]):
         if about.rows is None or about.rows < 2:
             raise ArgumentError(
                 "separability needs a public number of rows, at least two: replace-one neighbours "
-                "without a unit. Leave it out, and ask the question 'separability' (`heldout "
-                "separability` with --epsilon) of the finished rows."
+                "without a unit. Leave it out, and ask the question 'separability' of the finished "
+                "rows."
             )
 
     def request(self, about: MeasuredRows) -> Staged:

@@ -9,6 +9,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 import heldout
+from heldout.doors import as_json
 from heldout.errors import HeldoutError
 from heldout.server import (
     gate,
@@ -85,7 +86,7 @@ def _refused(request: Request, error: Exception) -> Response:
         return answer
     words = "The address or the form is not as this page expects it."
     if isinstance(error, HeldoutError):
-        words = str(error)
+        words = as_json(str(error))
     elif isinstance(error, HTTPException):
         words = "There is no such page." if error.status_code == 404 else str(error.detail)
     shown = site.wrong(request, answer.status_code, words)

@@ -16,6 +16,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from heldout.arguments import shown
+from heldout.doors import as_json
 from heldout.drawing.chart import Figure
 from heldout.drawing.ledger import spending_over_time
 from heldout.drawing.words import decimal
@@ -142,7 +143,7 @@ def verify(service: Service, person: Person, receipt: str | None) -> Json:
         check_receipt(service)
         checked = service.ledger.verify(receipt=receipt).as_dict()
     except LedgerTampered as error:
-        return {"intact": False, "words": str(error)}
+        return {"intact": False, "words": as_json(str(error))}
     if person.role == "analyst":
         checked = {name: checked[name] for name in ("receipt_sequence", "ledger")}
     return {"intact": True, "words": "Every entry is as it was written."} | checked

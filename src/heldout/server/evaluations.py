@@ -16,6 +16,7 @@ from heldout import questions as q
 from heldout.arguments import shown
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description, ScoredRows
+from heldout.doors import as_json
 from heldout.errors import ArgumentError
 from heldout.kernel.ledger.records import checked_name
 from heldout.models.score import declared_seconds
@@ -264,6 +265,11 @@ def why_not(registered: Registered, question: type[q.Question[Any]]) -> str | No
 
     None if it can be asked.
     """
+    why = _why_not(registered, question)
+    return None if why is None else as_json(why)
+
+
+def _why_not(registered: Registered, question: type[q.Question[Any]]) -> str | None:
     first, about = registered.ready(), registered.about(question)
     if about is not None:
         why = question.why_not(registered.with_model(about) or with_rival(about))

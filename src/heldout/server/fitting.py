@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from heldout.arguments import shown
 from heldout.data.duckdb import new_connection
+from heldout.doors import as_json
 from heldout.errors import ArgumentError
 from heldout.server.datasets import Registered
 from heldout.server.storage import Json
@@ -104,7 +105,7 @@ def why_not(registered: Registered, model: Any) -> str:
     try:
         check(registered, model)
     except ArgumentError as error:
-        return str(error)
+        return as_json(str(error))
     return ""
 
 

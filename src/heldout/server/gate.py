@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 from starlette.types import ASGIApp
 
 from heldout.arguments import shown
+from heldout.doors import as_json
 from heldout.errors import (
     AccountClosed,
     BudgetExceeded,
@@ -131,7 +132,7 @@ def problem(error: Exception) -> JSONResponse:
         headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
         if isinstance(error, TooMany):
             headers["Retry-After"] = str(error.seconds)
-        return refusal(type(error).__name__, status, str(error), headers)
+        return refusal(type(error).__name__, status, as_json(str(error)), headers)
     if isinstance(error, AnyHTTPException):
         return refusal("HttpError", error.status_code, error.detail, error.headers)
     words = "A text holds a character that no database keeps: a NUL, or half of one."
@@ -238,7 +239,7 @@ class Gate:
         if host not in self._hosts:
             return Misdirected(
                 f"This server does not answer to the name {shown(host)}. Use the address that its "
-                "administrator gave you. (Whoever runs it: start it with --address, or --hosts.)"
+                "administrator gave you. (Whoever runs it: heldout serve --address, or --hosts.)"
             )
         try:
             self._count(headers, scope)

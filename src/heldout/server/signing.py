@@ -8,6 +8,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -73,19 +74,38 @@ def verify(signed: object, *, key: str) -> Json:
 
     if not isinstance(signed, Mapping) or set(signed) != FIELDS:
         raise ArgumentError("A signed statement has a statement, a signature and a key.")
+
+    def fits(text: Any) -> bool:
+        public = Ed25519PublicKey.from_public_bytes(base64.b64decode(text.strip(), validate=True))
+        try:
+            signature = base64.b64decode(signed["signature"], validate=True)
+            public.verify(signature, canonical(signed["statement"]))
+        except (InvalidSignature, ValueError, TypeError):
+            return False
+        return True
+
     try:
-        public = Ed25519PublicKey.from_public_bytes(base64.b64decode(key.strip(), validate=True))
+        is_right = fits(key)
     except (ValueError, AttributeError):
         raise ArgumentError("key must be a server's public key: 44 characters of base64.") from None
-    try:
-        signature = base64.b64decode(signed["signature"], validate=True)
-        public.verify(signature, canonical(signed["statement"]))
-    except (InvalidSignature, ValueError, TypeError):
+    if is_right:
+        statement: Json = signed["statement"]
+        return statement
+    is_foreign = False
+    with suppress(ValueError, AttributeError, TypeError):
+        is_foreign = fits(signed["key"])
+    if is_foreign:
         raise NotGenuine(
-            "The signature does not fit: the statement was changed, or another server made it."
-        ) from None
-    statement: Json = signed["statement"]
-    return statement
+            "This was signed by another key: its fingerprint is "
+            f"{fingerprint(signed['key'])}, and that of the key given is {fingerprint(key)}. "
+            "Nothing was changed since. Get the key of the server that made it from its custodian."
+        )
+    raise NotGenuine("This was changed since it was signed: the signature does not fit.")
+
+
+def fingerprint(key: str) -> str:
+    """Return the first digits of a public key's SHA-256, by which people compare keys."""
+    return "SHA256:" + hashlib.sha256(base64.b64decode(key.strip())).hexdigest()[:16]
 
 
 def key_of(given: str) -> str:

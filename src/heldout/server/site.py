@@ -21,6 +21,7 @@ from fastapi import Depends, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import FormData
 
+from heldout.doors import as_json
 from heldout.drawing.page import environment
 from heldout.drawing.words import decimal
 from heldout.kernel import Loss
@@ -309,9 +310,10 @@ def page(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
     person: Person | None = None,
+    wrong: str | None = None,
     **content: Any,
 ) -> HTMLResponse:
-    """Return a template as an answer, with what every page shows."""
+    """Return a template as an answer, with what every page shows, and what went wrong."""
     who = person or visitor(request)
     anchor, fresh = _anchor(request, who), False
     if not anchor:
@@ -326,10 +328,10 @@ def page(
                 "navigation": NAVIGATION[who.role] if who else (),
                 "form_token": _form_token(service_of(request), anchor),
                 "done": DONE.get(request.query_params.get("done", "")),
-                "wrong": None,
                 "year": datetime.now(UTC).year,
             }
             | content
+            | {"wrong": as_json(wrong) if wrong else None}
         )
     )
     answer = HTMLResponse(text, status, dict(headers or {}))

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 import heldout
 from heldout.errors import LedgerTampered
 from heldout.server import books, datasets, jobs
 from heldout.server.books import Filter
-from heldout.server.gate import PROBLEMS, Caller, Serving, Unknown, bearer
+from heldout.server.gate import PROBLEMS, Caller, Serving, bearer
 from heldout.server.jobs import KIND
 from heldout.server.service import Missing
 from heldout.server.site import Signed, page
@@ -198,5 +198,6 @@ def metrics(service: Serving, request: Request) -> Response:
     if token is None:
         raise Missing("There is no such page.")
     if not hmac.compare_digest(bearer(request).encode(), token.encode()):
-        raise Unknown("Send the token of the metrics: Authorization: Bearer TOKEN.")
+        words = "Send the token of the metrics: Authorization: Bearer TOKEN."
+        return PlainTextResponse(f"{words}\n", 401, {"WWW-Authenticate": "Bearer"})
     return Response(service.figures.text(), media_type=KIND)

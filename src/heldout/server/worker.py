@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from heldout import questions as q
 from heldout.arguments import shown
 from heldout.data import Dataset, PrivateTable
+from heldout.doors import as_json
 from heldout.errors import (
     AlreadyBooked,
     AnswerLost,
@@ -151,7 +152,7 @@ class Worker:
             end = self._handlers[job.kind](job)
         except HeldoutError as error:  # its message holds no private value
             outcome = type(error).__name__
-            end = self._fail(job, str(error))
+            end = self._fail(job, as_json(str(error)))
         except Exception as error:
             outcome, again = type(error).__name__, not job.last
             end = self._end_of(job) if again else self._fail(job, GIVEN_UP)
@@ -328,7 +329,7 @@ class Worker:
                     jobs.check_room(self.service, connection, row.owner, copied)
             except TooLarge as error:
                 artifacts.normalised(self.service, row).unlink(missing_ok=True)
-                state, words, copied = "refused", str(error), 0
+                state, words, copied = "refused", as_json(str(error)), 0
             values = {"state": state, "words": words, "found": described, "copied": copied}
             _set_artifact(connection, row.id, **values)
         return job.begun
@@ -405,7 +406,7 @@ class Worker:
         try:
             answered = session.answer(*questions, reference=row.id, subject=subject)
         except (AlreadyBooked, AnswerLost) as error:
-            values = _lost(error.sequence, error.receipt, str(error))
+            values = _lost(error.sequence, error.receipt, as_json(str(error)))
         else:
             content = answered.as_dict()
             # What is signed names the ledger: its entry is where the chain ended then.
@@ -579,7 +580,7 @@ class Worker:
                 "words": str(outcome),
             }
         except LedgerError as error:
-            values = {"state": "refused", "words": str(error)}
+            values = {"state": "refused", "words": as_json(str(error))}
         values["visible"] = shown_at(self.service, booked, scoring_tick(self.service, registered))
         mine = submissions.update().where(submissions.c.id == row.id)
         with self.service.store.write() as connection:

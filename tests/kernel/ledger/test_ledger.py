@@ -63,7 +63,7 @@ def test_a_receipt_finds_its_booking_again(ledger, account, event):
     assert (entry.hash, entry.sequence, entry.event) == (receipt.hash, receipt.sequence, event)
     assert entry.request == {"release": "auc", "epsilon": "1/3"}
     assert entry.spent == Loss.pure("1/3")
-    with pytest.raises(LedgerError, match="no booking with this receipt"):
+    with pytest.raises(LedgerError, match="No entry of this ledger has this receipt"):
         ledger.verify(receipt="0" * 64)
 
 

@@ -215,7 +215,7 @@ def test_a_forged_chain_that_adds_up_is_noticed_by_witness_object_and_receipt(wr
     rewrite(path, other_request)
     everything_refuses(path, written)
     forged = Ledger.open(path, witness=None)
-    with pytest.raises(LedgerTampered, match="no booking with this receipt"):
+    with pytest.raises(LedgerTampered, match="No entry of this ledger has this receipt"):
         forged.verify(receipt=receipt)
 
 

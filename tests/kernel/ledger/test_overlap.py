@@ -46,7 +46,7 @@ def test_registering_the_same_people_again_offers_to_share_their_account(path):
     with Ledger.open(path) as ledger:
         ledger.register("2025", budget=ONE, unit="id", table=people(0, 1000))
         again = {"budget": ONE, "unit": "id", "table": people(30, 1030)}
-        with pytest.raises(BudgetMismatch, match=r"About 970 of these 1,000 .*'2025'.*--people"):
+        with pytest.raises(BudgetMismatch, match=r"About 970 of these 1,000 .*'2025'.*people= and"):
             ledger.register("2026", **again)
         assert len(ledger.history()) == 1
         ledger.register("2026", people="2025", **again)

@@ -65,8 +65,7 @@ class KeyPlace:
             raise LedgerKeyError(
                 f"The key under which this ledger remembers rows {what}. Restore "
                 f"'{self.file_of(identity.ledger)}' from a copy. If it is lost: heldout ledger "
-                "rekey, and name accounts with account= (--account). Registered accounts need no "
-                "key."
+                "rekey, and name accounts with account=. Registered accounts need no key."
             )
         return key
 

@@ -14,6 +14,7 @@ from heldout.errors import (
     BudgetExceeded,
     BudgetMismatch,
     LedgerKeyError,
+    LedgerTampered,
 )
 from heldout.kernel import accountant
 from heldout.kernel.events import Event, price
@@ -27,7 +28,6 @@ from heldout.kernel.ledger.records import (
     State,
     canonical,
     checked_name,
-    tampered,
 )
 from heldout.kernel.ledger.registry import (
     ByContent,
@@ -467,7 +467,11 @@ class Ledger:
                     key = self._key_place.key_of(books.identity)
             accounts = replay.finish(books.tables.accounts(), books.tables.ties(), key)
             if receipt is not None and sequence is None:
-                raise tampered(None, "it has no booking with this receipt, unless it is another's")
+                raise LedgerTampered(
+                    "No entry of this ledger has this receipt, although every entry that is there "
+                    "is as it was written. Either the receipt is from another ledger, or this one "
+                    "was replaced by a copy that lacks the entry."
+                )
             end = (replay.sequence, replay.head)
             return Verification(books.identity.ledger, replay.sequence, accounts, *end, sequence)
 

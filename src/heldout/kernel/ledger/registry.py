@@ -134,8 +134,8 @@ class Registry:
             raise BudgetMismatch(
                 f"Rows called {name} were asked about before they were registered, and "
                 f"have an account of that name. To count what they spent, register with "
-                f"people={name} (--people). To give them a second budget, say new=True "
-                "(--new), or register another name if these are other rows."
+                f"people={name}. To give them a second budget, pass new=True, or register another "
+                "name if these are other rows."
             )
 
     # --- who is in it ----------------------------------------------------------------------------
@@ -164,9 +164,9 @@ class Registry:
         if known and not wanted.new and wanted.people is None:
             most = str(max(known, key=lambda overlap: overlap.shared))
             raise BudgetMismatch(
-                f"{most[:1].upper()}{most[1:]}. To share their budget, register with people= "
-                "(--people) and that account, or the people account above it. To give them a "
-                "second budget, pass new=True (--new)."
+                f"{most[:1].upper()}{most[1:]}. To share their budget, register with people= and "
+                "that account, or the people account above it. To give them a second budget, pass "
+                "new=True."
             )
         key = self._journal.write(self._key_place.key_for)
         return lambda account: sample.sketch(key, account)
@@ -279,8 +279,7 @@ def _check_labels(wanted: Registration) -> None:
     """
     if not wanted.protection.outcome:
         raise ArgumentError(
-            "outcome must name the column that neighbours='label' protects. Pass outcome= "
-            "(--outcome)."
+            "outcome must name the column that neighbours='label' protects. Pass outcome=."
         )
     if wanted.people is not None:
         raise ArgumentError(
@@ -331,9 +330,9 @@ def checked_budget(budget: object) -> Budget:
 
 _KNOWN: Final = (
     "This ledger has an account for other rows called {name}. If these rows are about the same "
-    "people, register them once (heldout ledger register) and name the account (account=, "
-    "--account), or name the row_key that tells rows apart. If they are about others, say new=True "
-    "(--new) or give them another name."
+    "people, register them once (heldout ledger register) and name the account with account=, or "
+    "name the column that tells rows apart with row_key=. If they are about others, pass new=True "
+    "or give them another name."
 )
 
 
@@ -403,7 +402,7 @@ class ByContent:
         if len({tie.account for tie in ties}) > 1:
             raise BudgetMismatch(
                 "These rows match two accounts of the ledger, because they were opened as two data "
-                "sets before. Name one with account= (--account)."
+                "sets before. Name one with account=."
             )
         row, state = books.open_line(ties[0].account)[0]
         books.check_protection(row.id, content.protection)
@@ -414,9 +413,7 @@ class ByContent:
     def _open(self, books: Books, content: Content, ties: int) -> Account:
         """Open an account for rows that the ledger does not know."""
         if content.budget is None:
-            raise ArgumentError(
-                "These rows have no budget yet. Pass one, such as budget=3 (--budget 3)."
-            )
+            raise ArgumentError("These rows have no budget yet. Pass one, such as budget=3.")
         if content.name is not None and not content.new and books.tables.named(content.name):
             raise BudgetMismatch(_KNOWN.format(name=shown(content.name)))
         row: AccountRow = new_row("rows", content.name)
@@ -431,8 +428,7 @@ class ByContent:
 def _refuse_if_closed(books: Books) -> None:
     if books.identity.closed:
         raise LedgerError(
-            "This ledger is closed to unregistered rows. Name a registered account: account= "
-            "(--account)."
+            "This ledger is closed to unregistered rows. Name a registered account with account=."
         )
 
 
