@@ -127,7 +127,7 @@ class DuckDBEngine:
         """Keep which rows count, and these columns of them unless they are too many; which."""
         import pyarrow
 
-        self._tables[COUNTED] = Unshown(pyarrow.table({"counts": counts}))
+        self._tables[COUNTED] = Unshown(pyarrow.table({"counts": _arrow_numbers(counts)}))
         if not columns or int(counts.sum()) > MOST_KEPT:
             return {}
         self._copy(counted(source=self.source, columns=columns))
@@ -392,7 +392,7 @@ def _check_as_long(lengths: Mapping[str, int]) -> None:
 
 
 def _arrow_numbers(values: Any) -> Any:
-    """Return an array of numbers as Arrow's, and all else as it is.
+    """Return an array of numbers or booleans as Arrow's, and all else as it is.
 
     Arrow would import pandas first, to ask whether the array is one of its own.
     """
@@ -400,6 +400,9 @@ def _arrow_numbers(values: Any) -> Any:
     import pyarrow
 
     plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.isnative
+    if plain and values.dtype == bool:
+        bits = pyarrow.py_buffer(np.packbits(values, bitorder="little"))
+        return pyarrow.Array.from_buffers(pyarrow.bool_(), len(values), [None, bits])
     if not plain or values.dtype.name not in _NUMBERS:
         return values
     cells = pyarrow.py_buffer(np.ascontiguousarray(values))
