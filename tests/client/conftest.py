@@ -22,6 +22,17 @@ made.loader.exec_module(server)
 _no_waiting = server._no_waiting
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _patient() -> Iterator[None]:
+    """Clients wait a quarter of an hour, not a minute, for a server on the same busy cores."""
+    from heldout.client import Server
+
+    defaults: Any = Server.__init__.__kwdefaults__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(defaults, "timeout", 900.0)
+        yield
+
+
 class Running:
     """The address of a server, its site, and a model."""
 

@@ -35,7 +35,7 @@ def open_rows(name: str, rows: list[Row], place: Path) -> Any:
 
 
 @pytest.mark.parametrize("name", ENTRANCES)
-@settings(max_examples=6, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_one_person_changes_no_other_row(name: str, tmp_path: Path, data: Any) -> None:
     """Kept rows, keys, groups, labels and the numbers that digests are made of."""

@@ -635,14 +635,14 @@ def one_hot_of_a_billion() -> bytes:
 
 
 @attack
-def a_million_nodes() -> bytes:
+def a_hundred_thousand_nodes() -> bytes:
     chain = [node("Relu", ["x" if i == 0 else f"v{i}"], [f"v{i + 1}"]) for i in range(1000)]
 
     def many(made: ModelProto) -> None:
-        for i in range(1000, 1_000_000):
+        for i in range(1000, 100_000):
             made.graph.node.add(op_type="Relu", input=[f"v{i}"], output=[f"v{i + 1}"])
 
-    return model(chain, output="v1000000", change=many)
+    return model(chain, output="v100000", change=many)
 
 
 @attack

@@ -109,6 +109,7 @@ class Site:
         if ON_POSTGRES and "database" not in settings:
             _, settings["database"] = new_schema()  # which goes when the test server does
         usual = {"scoring_tick": settings.get("tick", 0.1), "hosts": ("testserver",)}
+        usual |= {"seconds_per_row": 0.05}  # a busy machine's: the limit has tests of its own
         self.service = Service(Settings.at(folder, **usual | settings))
         if settings.get("database") is None and not (folder / "server.sqlite").exists():
             (folder / "server.sqlite").touch(mode=0o600)  # as the server makes it

@@ -10,26 +10,16 @@ from typing import Any
 
 import hypothesis
 import pytest
+from hypothesis import strategies
+from tests.server import test_threats_roles as roles
+from tests.server.conftest import DECLARATION, Site, write_rows
 
-schemathesis: Any = pytest.importorskip("schemathesis")
-
-from hypothesis import strategies  # noqa: E402
-from schemathesis import GenerationMode  # noqa: E402
-from schemathesis.checks import not_a_server_error  # noqa: E402
-from schemathesis.specs.openapi.checks import (  # noqa: E402
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
-from tests.server import test_threats_roles as roles  # noqa: E402
-from tests.server.conftest import DECLARATION, Site, write_rows  # noqa: E402
-
-from heldout import questions as q  # noqa: E402
-from heldout.server import declaration  # noqa: E402
-from heldout.server import site as site_module  # noqa: E402
-from heldout.server.app import make_app  # noqa: E402
-from heldout.server.declaration import SERVED  # noqa: E402
-from heldout.server.service import Service, Settings  # noqa: E402
+from heldout import questions as q
+from heldout.server import declaration
+from heldout.server import site as site_module
+from heldout.server.app import make_app
+from heldout.server.declaration import SERVED
+from heldout.server.service import Service, Settings
 
 DEEP = os.environ.get("HELDOUT_FUZZ") == "deep"
 EXAMPLES = 150 if DEEP else 6
@@ -43,12 +33,6 @@ BRIEFLY = hypothesis.settings(
 )
 PATIENCE = 300
 """Seconds for an answer: a busy machine must not turn a test red, and 10 are the usual."""
-CHECKS = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
-]
 ROLES = {
     "/boards": "carol",
     "/datasets": "carol",
@@ -73,6 +57,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def schema(site: Site) -> Any:
+    schemathesis = pytest.importorskip("schemathesis")  # 2 s, which not every process needs
     return schemathesis.openapi.from_asgi("/api/v1/openapi.json", site.app)
 
 
@@ -101,6 +86,16 @@ def operations() -> list[tuple[str, str]]:
 def test_no_request_breaks_the_api_or_gets_an_undeclared_answer(
     site: Site, schema: Any, path: str, method: str
 ) -> None:
+    from schemathesis import GenerationMode
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi import checks
+
+    asked = [
+        not_a_server_error,
+        checks.status_code_conformance,
+        checks.content_type_conformance,
+        checks.response_schema_conformance,
+    ]
     operation = schema[path][method.upper()]
     token = site.tokens[ROLES["/" + path.removeprefix("/api/v1/").split("/")[0].partition(".")[0]]]
     sent = []
@@ -121,7 +116,7 @@ def test_no_request_breaks_the_api_or_gets_an_undeclared_answer(
             if isinstance(case.body, dict) and "dataset" in case.body:
                 case.body["dataset"] = "readmissions"
         headers = {"Authorization": f"Bearer {token}", "Prefer": "wait=0"}
-        answer = case.call_and_validate(headers=headers, checks=CHECKS, timeout=PATIENCE)
+        answer = case.call_and_validate(headers=headers, checks=asked, timeout=PATIENCE)
         sent.append(answer.status_code)
 
     every()

@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
@@ -314,6 +315,8 @@ class Store:
 
     def migrate(self, revision: str = "head", *, back: bool = False) -> None:
         """Bring the tables to a revision, forward or `back`; "base" is always a way back."""
+        if revision == "head" and not back and revision_of(self) == newest_revision():
+            return
         from alembic import command
 
         configuration = alembic_configuration(self.url.render_as_string(hide_password=False))
@@ -324,10 +327,7 @@ class Store:
 
     def check_current(self) -> None:
         """Refuse tables of another version than this one's."""
-        from alembic.script import ScriptDirectory
-
-        newest = ScriptDirectory.from_config(alembic_configuration("")).get_current_head()
-        if revision_of(self) != newest:
+        if revision_of(self) != newest_revision():
             raise ArgumentError(
                 "The server's tables are of another version of heldout. Use the version that runs "
                 "the server, or start this one once: it brings them up to date."
@@ -344,6 +344,14 @@ def revision_of(store: Store) -> str | None:
             return None
         revision = connection.exec_driver_sql("SELECT version_num FROM server_version").scalar()
     return None if revision is None else str(revision)
+
+
+@cache
+def newest_revision() -> str | None:
+    """Return the revision that this version's tables are of."""
+    from alembic.script import ScriptDirectory
+
+    return ScriptDirectory.from_config(alembic_configuration("")).get_current_head()
 
 
 def revisions() -> list[str]:

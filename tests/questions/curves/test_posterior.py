@@ -71,7 +71,7 @@ def assert_valid(curve: Curve) -> None:
     assert curve.negatives >= 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_every_noisy_table_has_a_valid_curve(data: st.DataObject) -> None:
     bins = data.draw(st.integers(1, 9))

@@ -223,6 +223,7 @@ def test_a_quote_goes_by_what_would_be_drawn(session: ho.Session) -> None:
     assert few.noise > 5 * many.noise
 
 
+@pytest.mark.slow
 @pytest.mark.chance(1e-5, "a forecast of counts has a deviation of 5%; 3% to 10% wider than needed")
 def test_from_counts_to_the_value_no_interval_widens() -> None:
     """Where average precision was counted below 400 the value's noise was a third more."""
