@@ -9,6 +9,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import heldout as ho
+from heldout import questions as q
 from heldout.arguments import Values
 from heldout.cli.audit import attack
 from heldout.cli.rows import Scored
@@ -414,3 +415,53 @@ def test_columns_of_a_dict_that_differ_in_length_are_named_without_their_lengths
 def test_an_attack_names_an_unknown_metric_before_it_reads_the_table(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="metric must be one of"):
         attack("f1", tmp_path / "none.csv", rows=Scored(label="y"))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        (lambda rows: ho.Dataset(rows, lable="y", score="p"), "Did you mean 'label'?"),
+        (lambda rows: ho.Dataset(rows, values={"p": (0, 1)}, unitt="y"), "Did you mean 'unit'?"),
+        (
+            lambda rows: ho.Dataset(rows, time="p", event="y", horizon=3),
+            "A threshold or a horizon goes with a question, not with the rows.",
+        ),
+        (
+            lambda rows: ho.Session(ho.Dataset(rows, label="y", score="p"), buget=3),
+            "No argument 'buget'. Did you mean 'budget'?",
+        ),
+        (
+            lambda rows: ho.regression.metrics(
+                rows, observed="y", predicted="p", bound=(0, 1), epsilon=1
+            ),
+            "No argument 'bound'. Did you mean 'bounds'?",
+        ),
+        (
+            lambda _: q.from_dict({"question": "auc", "epsilon": "1", "metod": "x"}),
+            "has no field 'metod'. Did you mean 'method'? Fields: epsilon, method",
+        ),
+    ],
+)
+def test_a_misspelt_argument_is_shown_a_near_one(mistake: Any, message: str) -> None:
+    with pytest.raises(ArgumentError) as refused:
+        mistake({"y": LABELS, "p": SCORES})
+    assert message in str(refused.value)
+
+
+def test_a_misspelt_attribute_is_shown_a_near_one() -> None:
+    rows = ho.Dataset({"y": LABELS, "p": SCORES}, label="y", score="p")
+    report = ho.Session(rows, budget=9).report(epsilon=8)
+    places: list[tuple[Any, str, str]] = [
+        (ho.regression, "fti", "Did you mean 'fit'?"),
+        (ho.survival, "kaplan", "Did you mean 'kaplan_meier'?"),
+        (ho.features, "slect", "Did you mean 'select'?"),
+        (report, "remainin", "Did you mean 'remaining'?"),
+        (report, "auc", "Its sections go by name: report['auc']."),
+        (report["auc"], "valeu", "Did you mean 'value'?"),
+    ]
+    for place, name, meant in places:
+        with pytest.raises(AttributeError, match="has no attribute") as refused:
+            getattr(place, name)
+        assert str(refused.value).endswith(meant)
+    with pytest.raises(AttributeError, match=r"'zzz_qq'$"):
+        _ = report.zzz_qq  # type: ignore[attr-defined]

@@ -1,6 +1,7 @@
 """Public arguments, whatever they are: read, or refused in one line that quotes no row."""
 
 import contextlib
+import inspect
 import json
 import math
 import operator
@@ -216,14 +217,45 @@ def guess(given: object, names: Iterable[str]) -> str:
 
     >>> guess("acuracy", ["accuracy", "brier"]), guess("acc", ["auc", "accuracy"])
     (" Did you mean 'accuracy'?", " Did you mean 'accuracy'?")
+    >>> guess("lable", ["table", "label"])
+    " Did you mean 'label'?"
     """
     if not isinstance(given, str):
         return ""
     spelt = {name.lower(): name for name in names}
     short = given.strip().lower()
     begun = [name for name in spelt if len(short) > 2 and name.startswith(short)]
-    near = begun[:1] or get_close_matches(short, spelt, n=1)
+    near = begun or get_close_matches(short, spelt)
+    near = [name for name in near if sorted(name) == sorted(short)] or near  # letters swapped
     return f" Did you mean {shown(spelt[near[0]])}?" if near else ""
+
+
+def no_attribute(place: str, name: str, names: Iterable[str]) -> AttributeError:
+    """Return the error for a name that a module or an object does not have.
+
+    >>> print(no_attribute("module 'heldout.regression'", "fti", ["fit", "metrics"]))
+    module 'heldout.regression' has no attribute 'fti'. Did you mean 'fit'?
+    """
+    meant = "" if name.startswith("_") else guess(name, names)
+    return AttributeError(f"{place} has no attribute {name!r}{'.' if meant else ''}{meant}")
+
+
+def refuse_unknown(kind: type, given: Collection[str], advice: str = "") -> None:
+    """Refuse a named argument that no constructor of a class takes."""
+    makers = [
+        inspect.signature(vars(base)["__init__"])
+        for base in kind.__mro__[:-1]
+        if "__init__" in vars(base)
+    ]
+    known = {
+        name: 0
+        for maker in makers
+        for name, one in maker.parameters.items()
+        if one.kind is one.KEYWORD_ONLY
+    }
+    for name in given:
+        if name not in known:
+            raise ArgumentError(f"{no_such('argument', name, list(known))} {advice}".strip())
 
 
 # Rules of public arguments: a rule reads a value or refuses it by name.

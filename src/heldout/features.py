@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
-        raise AttributeError(f"module 'heldout.features' has no attribute {name!r}")
+        from heldout.arguments import no_attribute
+
+        raise no_attribute("module 'heldout.features'", name, __all__)
     value = getattr(importlib.import_module(_PLACES[name]), name)
     globals()[name] = value
     return value

@@ -1,5 +1,8 @@
 """Regression diagnostics on private rows: residual plots, error measures, logistic checks."""
 
+from typing import TYPE_CHECKING, Any
+
+from heldout.arguments import no_attribute
 from heldout.data.measured import RegressionTable
 from heldout.questions.linear.fit import LinearFit
 from heldout.questions.linear.questions import fit
@@ -27,3 +30,8 @@ __all__ = [
     "metrics",
     "residual_plot",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        raise no_attribute("module 'heldout.regression'", name, __all__)

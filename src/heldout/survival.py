@@ -6,8 +6,9 @@ keeps count across calls. For rows that are asked more than once make a `heldout
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
+from heldout.arguments import no_attribute
 from heldout.data.dataset import Dataset
 from heldout.data.table import Custody
 from heldout.intervals.groups import ByGroup
@@ -168,3 +169,9 @@ def brier_score(
         "survival-brier", rows, declared, column=risk, horizon=horizon, epsilon=epsilon
     )
     return answer
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        raise no_attribute("module 'heldout.survival'", name, __all__)

@@ -104,8 +104,10 @@ def test_a_forecast_says_whose_guess_it_rests_on_and_offers_the_counts_first(sit
     bert = visit(site, "bert").get("/datasets/readmissions/ask?question=auc&by=price&cost=20").text
     assert "a guess: one in four" in bert, "what one analyst bought is not another's"
     assert "your guess" in ana.get(f"{ask}&positives=90").text
-    assert "calibrated scores (if they are not, intervals" in after
-    assert "a calibration slope of 0.5." in ana.get(f"{ask}&calibration_slope=0.5").text
+    assert "calibrated" not in after, "an area does not depend on it"
+    judging = ask.replace("question=auc", "question=auc&question=brier")
+    assert "calibrated scores (if they are not, intervals" in ana.get(judging).text
+    assert "a calibration slope of 0.5." in ana.get(f"{judging}&calibration_slope=0.5").text
 
 
 def test_a_question_that_another_one_answers_is_flagged(site: Site) -> None:

@@ -1,5 +1,6 @@
 """Registration by clicks: what there is, what a worker reads of it, and what each step checks."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,9 @@ import pyarrow.parquet
 from tests.server.clicking import Clicking
 from tests.server.conftest import Site, rows, write_rows
 
-from heldout.server import accounts
+from heldout.errors import ArgumentError
+from heldout.server import accounts, sources
+from heldout.server.declaration import Declaration, checked_source
 
 
 @pytest.fixture
@@ -285,3 +288,45 @@ def test_nobody_sees_anothers_draft(carol: Clicking, site: Site, folder: Path) -
     body = {"name": "x", "source": {"upload": carol.draft.rsplit("/", 1)[1], "file": "a.csv"},
             "declaration": {"label": "y", "row_key": "k"}, "budget": "1"}  # fmt: skip
     assert site.client("carol").post("/api/v1/datasets", json=body).status_code == 422
+
+
+def test_every_form_of_a_source_that_the_docs_show_is_one(site: Site, folder: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "server.md").read_text(encoding="utf-8")
+    table = page.partition("| `source` | the rows |")[2].partition("\n\n")[0]
+    shown = [json.loads(text) for text in re.findall(r"^\| `(.+?)` \|", table, re.MULTILINE)]
+    write_rows(folder / "visits.parquet")
+    (folder / "visits" / "2026").mkdir(parents=True)
+    write_rows(folder / "visits" / "2026" / "january.parquet")
+    keys = set()
+    for source in shown:
+        read = checked_source(source, site.service.settings)
+        keys.add(frozenset(read))
+        if "file" in read:
+            assert "readmitted" in sources.columns_of(read, site.service.settings)
+    with pytest.raises(ArgumentError) as refused:
+        checked_source({}, site.service.settings)
+    forms = re.findall(r"\{.*?\}", str(refused.value))
+    assert keys == {frozenset(re.findall(r'"(\w+)":', form)) for form in forms}
+
+
+def test_a_request_without_a_key_is_told_what_to_send(site: Site) -> None:
+    for who, path in (
+        ("carol", "datasets/readmissions/published"),
+        ("ana", "evaluations"),
+        ("ana", "boards/spring/submissions"),
+    ):
+        body = {"question": {}, "dataset": "readmissions", "artifact": "a", "questions": []}
+        refused = site.client(who).post(f"/api/v1/{path}", json=body)
+        assert refused.status_code == 422
+        assert refused.json()["detail"].startswith("Send the header Idempotency-Key with a name")
+
+
+def test_a_misspelt_field_of_a_declaration_is_shown_a_near_one(site: Site) -> None:
+    for declaration, meant in (
+        ({"lable": "y"}, "declaration has no field 'lable'. Did you mean 'label'? Fields: label,"),
+        ({"survival": {"tim": "days"}}, "survival has no field 'tim'. Did you mean 'time'?"),
+        ({"measured": {"vales": {}}}, "measured has no field 'vales'. Did you mean 'values'?"),
+    ):
+        with pytest.raises(ArgumentError) as refused:
+            Declaration.of(declaration)
+        assert str(refused.value).startswith(meant)

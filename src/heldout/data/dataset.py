@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
-from heldout.arguments import OneOf
+from heldout.arguments import OneOf, refuse_unknown
 from heldout.data import sql, validation
 from heldout.data.description import ScoredRows, declared_groups, kind_declared
 from heldout.data.duckdb import FEW_ROWS, ArraysEngine, DuckDBEngine
@@ -22,7 +22,7 @@ from heldout.data.scores import (
     grid_body,
     sound,
 )
-from heldout.data.table import PrivateTable
+from heldout.data.table import OF_QUESTIONS, PrivateTable
 from heldout.data.validation import checked_rivals, checked_weight, other_label
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours
@@ -120,6 +120,7 @@ class Dataset(PrivateTable):
             from heldout.data.measured import SurvivalDataset as cls
         elif cls is Dataset and label is None and declared.get("values") is not None:
             from heldout.data.measured import MeasuredDataset as cls
+        refuse_unknown(cls, declared, OF_QUESTIONS)
         return object.__new__(cls)
 
     def __init__(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Protocol, Self, TypedDict, TypeVar, runtime_checkable
 
-from heldout.arguments import shown
+from heldout.arguments import refuse_unknown, shown
 from heldout.data import draws, sql, validation
 from heldout.data.description import (
     MEMBER,
@@ -32,6 +32,8 @@ from heldout.kernel.neighbours import Neighbours, Protection
 PASS_BYTES: Final = 2**30
 """So many bytes of rows, 64 per row, are sorted or compared in memory at a time."""
 _PLACE: Final = "heldout_place"
+OF_QUESTIONS: Final = "A threshold or a horizon goes with a question, not with the rows."
+"""Advice for somebody who declares what is not declared."""
 
 
 @dataclass(frozen=True)
@@ -245,6 +247,10 @@ class PrivateTable(ABC):
     _digests: tuple[bytes, ...] | None = None
     _bounded: BoundedRows | None = None
     """The rows of people that count, where the engine has kept what it found."""
+
+    def __new__(cls, *_: Any, **declared: Any) -> Self:
+        refuse_unknown(cls, declared, OF_QUESTIONS)
+        return object.__new__(cls)
 
     def __init__(
         self,

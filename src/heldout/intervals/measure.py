@@ -11,7 +11,7 @@ from statistics import NormalDist
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 
-from heldout.arguments import Share, visible
+from heldout.arguments import Share, no_attribute, visible
 from heldout.drawing.words import (
     around,
     between,
@@ -223,6 +223,11 @@ def checked_level(level: float) -> float:
 
 class Exported:
     """Gives anything with `as_dict` and `measures` as JSON text and as a pandas frame."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(f"{type(self).__name__!r} object", name, dir(self))
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Stable JSON; `Release.schema()` is its JSON schema."""

@@ -38,6 +38,7 @@ from heldout.arguments import (
     Text,
     Whole,
     Wholes,
+    guess,
     shown,
 )
 from heldout.data.description import Description
@@ -530,8 +531,8 @@ class Question(ABC, Generic[R_co]):
         strange = sorted(set(content) - set(form))
         if strange:
             raise ArgumentError(
-                f"A question of kind {cls.kind!r} has no field {shown(strange[0])}. Fields: "
-                f"{', '.join(form)}."
+                f"A question of kind {cls.kind!r} has no field {shown(strange[0])}."
+                f"{guess(strange[0], form)} Fields: {', '.join(form)}."
             )
         for name, field_ in form.items():
             if field_.required and name not in content:

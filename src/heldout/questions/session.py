@@ -16,7 +16,7 @@ from typing import (
 )
 
 from heldout import questions as q
-from heldout.arguments import FormField, guess, is_one_of, shown
+from heldout.arguments import FormField, guess, is_one_of, refuse_unknown, shown
 from heldout.data import Dataset, PrivateTable
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description, MeasuredRows, ScoredRows
@@ -226,6 +226,10 @@ class PrivateSession:
         """
         check_questions(questions)
         return q.Quote(questions, self._about, guess or q.Guess(**guesses), level)
+
+    def __new__(cls, *_: Any, **named: Any) -> Self:
+        refuse_unknown(cls, named)
+        return object.__new__(cls)
 
     def viewing(self, rows: PrivateTable) -> Self:
         """A session on a view of the same rows (fewer features, say), paid out of this budget."""

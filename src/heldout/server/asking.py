@@ -358,7 +358,7 @@ def offered(service: Service, person: Person, registered: Registered, wish: Wish
         why_not=why_not,
         exact=wish.exact if wish.by == "exact" else max(within, default=0),
         cost=wish.cost if wish.by == "price" else min(dearer, default=len(LADDER) - 1),
-        guess=_guess_in_words(registered, wish),
+        guess=_guess_in_words(registered, wish, judges=any(quoted.assumptions)),
     )
 
 
@@ -409,7 +409,8 @@ def counts_first(registered: Registered, wish: Wish) -> CountsFirst | None:
     return CountsFirst(may[0], LADDER[place], place)
 
 
-def _guess_in_words(registered: Registered, wish: Wish) -> str:
+def _guess_in_words(registered: Registered, wish: Wish, *, judges: bool) -> str:
+    """Return the guess in words; `judges` says whether an answer depends on the scores' values."""
     guess = evaluations.guess_of(registered, wish.guessed()).about(registered.ready().rows)
     if registered.declaration.outcome is not None:
         return (
@@ -428,7 +429,7 @@ def _guess_in_words(registered: Registered, wish: Wish) -> str:
     elif wish.bought is not None:
         guessed = f"by your answer of {moment(wish.bought[1])}"
     words = f"{guess.rows:,} rows of which {guess.positives:,} are positive ({guessed})"
-    if not getattr(registered.ready(), "are_probabilities", True):
+    if not judges:
         return f"{words} and an AUC of {guess.auc:g}"
     return f"{words}, an AUC of {guess.auc:g} and {_calibration_in_words(guess)}"
 

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from heldout.arguments import Values, as_number, shown
+from heldout.arguments import Values, as_number, guess, shown
 from heldout.data.classes import ClassifiedRows, class_columns, declared_classes
 from heldout.data.description import Description, ScoredRows, declared_groups
 from heldout.data.feature_matrix import FeatureRows
@@ -464,7 +464,10 @@ def _in_words(error: ValidationError) -> ArgumentError:
 
 
 def _no_field(name: str) -> ArgumentError:
-    return ArgumentError(f"declaration has no field {shown(name)}. Fields: {', '.join(FIELDS)}.")
+    meant = guess(name, FIELDS)
+    return ArgumentError(
+        f"declaration has no field {shown(name)}.{meant} Fields: {', '.join(FIELDS)}."
+    )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -490,7 +493,9 @@ def budget_of(given: Any) -> Budget:
     if isinstance(given, Mapping):
         unknown = [name for name in given if name not in ("epsilon", "rho", "delta")]
         if unknown:
-            raise ArgumentError(f"budget has no field {shown(unknown[0])}.")
+            raise ArgumentError(
+                f"budget has no field {shown(unknown[0])}. Fields: epsilon, rho, delta."
+            )
         return Budget(**given)
     return Budget(epsilon=given)
 

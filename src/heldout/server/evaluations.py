@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlalchemy as sa
 
 from heldout import questions as q
+from heldout.arguments import guess as nearest
 from heldout.arguments import shown
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description, ScoredRows
@@ -313,7 +314,10 @@ def guess_of(registered: Registered, guess: Mapping[str, Any]) -> q.Guess:
     known = q.Guess.numbers()
     unknown = [name for name in guess if name not in known]
     if unknown:
-        raise ArgumentError(f"guess has no field {shown(unknown[0])}. Fields: {', '.join(known)}.")
+        meant = nearest(unknown[0], known)
+        raise ArgumentError(
+            f"guess has no field {shown(unknown[0])}.{meant} Fields: {', '.join(known)}."
+        )
     guessed = dict(guess)
     if "rows" not in guessed and registered.public_rows is not None:
         guessed["rows"] = registered.public_rows

@@ -112,6 +112,13 @@ FACTOR_FIRST: Final = (
 INSIDE: Final = "Something went wrong inside the server. Whoever runs it finds it in the log."
 
 
+KEY: Final = "Idempotency-Key"
+KEYLESS: Final = (
+    f"Send the header {KEY} with a name of your choice for this request, such as table-2. The same "
+    "name is never charged twice, however often you send it."
+)
+
+
 class Unknown(HeldoutError):
     """Nobody knows who is asking."""
 
@@ -140,6 +147,8 @@ def problem(error: Exception) -> JSONResponse:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"][1:]))
         words = f"{where or 'The request'}: {first['msg']}."
+        if where == KEY and first["type"] == "missing":
+            words = KEYLESS
     return refusal("RequestError", 422, words)
 
 
@@ -442,7 +451,7 @@ PROBLEMS: dict[int | str, Json] = {
     }.items()
 }
 Wait = Annotated[str | None, Header(alias="Prefer", pattern=r"^wait=\d{1,3}$")]
-Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=199)]
+Key = Annotated[str, Header(alias=KEY, min_length=1, max_length=199)]
 Amount = str | int | float | dict[str, str]
 T = TypeVar("T")
 

@@ -8,13 +8,13 @@ derivation. To serve another kind of rows: a subclass of `Part`, and nothing els
 import inspect
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from heldout.arguments import FormField, Text, Values, shown
+from heldout.arguments import FormField, Text, Values, guess, shown
 from heldout.data.description import Description, MeasuredRows, ValueRange
 from heldout.data.feature_matrix import FeatureMatrix, FeatureRows, HashedText, Space, Vocabulary
 from heldout.data.table import PrivateTable
@@ -73,6 +73,8 @@ class Part(BaseModel):
             if isinstance(cause, ArgumentError):
                 raise ArgumentError(f"{cls.part}: {cause}") from None
             where = ".".join(map(str, first["loc"])) or "it"
+            if first["type"] == "extra_forbidden":
+                raise _no_field(cls.part, where, cls.model_fields) from None
             raise ArgumentError(
                 f"{cls.part}: {where} is not valid ({first['msg'].lower()}). An example: "
                 f"{cls.example}."
@@ -108,6 +110,11 @@ class Part(BaseModel):
         return self
 
 
+def _no_field(part: str, name: str, names: Collection[str]) -> ArgumentError:
+    meant = guess(name, names)
+    return ArgumentError(f"{part} has no field {shown(name)}.{meant} Fields: {', '.join(names)}.")
+
+
 def names_column(field: FormField) -> bool:
     """Return whether a field of a declaration is the name of a column."""
     return field.rule == Text("a column")
@@ -126,8 +133,7 @@ class Derived(Part):
         named = {field.name: field for field in cls.of.declares}
         for name in content:
             if name not in named:
-                known = ", ".join(named)
-                raise ArgumentError(f"{cls.part} has no field {shown(name)}. Fields: {known}.")
+                raise _no_field(cls.part, name, named)
         missing = [name for name, field in named.items() if field.required and name not in content]
         if missing:
             raise ArgumentError(f"{cls.part} must have {missing[0]}, such as {cls.example}.")

@@ -5,11 +5,13 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import heldout
+from heldout.arguments import no_attribute
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
 from heldout.drawing.page import checked_labels, interval_plot, measures_card, rendered, write_page
@@ -40,6 +42,17 @@ class Report(Exported):
     spent: Loss
     remaining: Loss
     time: datetime
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            sections = {kind.replace("-", "_"): kind for kind in vars(self).get("releases", ())}
+            for meant in get_close_matches(name, sections, n=1, cutoff=0.75):
+                raise AttributeError(
+                    f"'Report' object has no attribute {name!r}. Its sections go by name: "
+                    f"report[{sections[meant]!r}]."
+                )
+            raise no_attribute("'Report' object", name, dir(self))
 
     def __getitem__(self, name: str) -> Release:
         try:
