@@ -192,13 +192,17 @@ def test_what_is_done_to_the_arrays_afterwards_changes_nothing() -> None:
 def test_numbers_are_the_same_columns_as_arrow_makes_of_them() -> None:
     arrays = {name: np.arange(-3, 4).astype(name)[::2] for name in _NUMBERS}
     arrays["nan"] = np.array([np.nan, np.inf, -0.0, 1.0])
+    arrays["bool"] = (np.arange(23) % 3 == 0)[::2]
     ours = {name: _arrow_numbers(values) for name, values in arrays.items()}
     assert all(isinstance(column, pa.Array) for column in ours.values())
     for name, values in arrays.items():
         theirs = pa.array(values)
         assert ours[name].type == theirs.type, name
         assert ours[name].null_count == theirs.null_count == 0
-        np.testing.assert_array_equal(ours[name].to_numpy(), theirs.to_numpy())
-    others = [np.ma.array([1, 2]), np.array([True]), np.array(["a"]), np.zeros((2, 2)), [1, 2]]
+        assert ours[name].equals(theirs) or name == "nan"
+        np.testing.assert_array_equal(
+            *(each.to_numpy(zero_copy_only=False) for each in (ours[name], theirs))
+        )
+    others = [np.ma.array([1, 2]), np.array(["a"]), np.zeros((2, 2)), [1, 2]]
     others.append(np.arange(3, dtype=">i4"))
     assert all(_arrow_numbers(values) is values for values in others)

@@ -458,17 +458,23 @@ def gamma(stream: int, shape: Floats) -> Floats:
 
     Of a shape below 1, that of one more times a power of a uniform number.
     """
-    small = np.flatnonzero(shape < 1)
-    whole = shape.ravel().copy()
-    whole[small] += 1
-    root = 1 / (3 * np.sqrt(whole))
-    cube = nearly_normal(stream, len(whole)) * root
-    cube += 1 - root * root
+    shapes = shape.ravel()
+    small = np.flatnonzero(shapes < 1)
+    drawn = shapes.copy()
+    drawn[small] += 1
+    root = np.sqrt(drawn)
+    root *= 3
+    np.divide(1, root, out=root)
+    cube = nearly_normal(stream, len(drawn)) * root
+    root *= root
+    cube += np.subtract(1, root, out=root)
     np.maximum(cube, 0.01, out=cube)
-    drawn: Floats = whole * cube * cube * cube
+    for _ in range(3):
+        drawn *= cube
     if len(small):
-        chance = log_uniform(stream + 1, len(whole))[small]
-        drawn[small] *= np.exp(np.maximum(chance / shape.ravel()[small], -600.0))
+        chance = log_uniform(stream + 1, len(drawn))[small]
+        chance /= shapes[small]
+        drawn[small] *= np.exp(np.maximum(chance, -600.0, out=chance), out=chance)
     return drawn.reshape(shape.shape)
 
 
@@ -523,10 +529,10 @@ class Draws:
     @cached_property
     def above(self) -> tuple[Floats, Floats]:
         """Count the rows at or above the start of each part; 0 after the last."""
-        false, true = (
-            np.pad(np.cumsum(rows[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
-            for rows in (self.negatives, self.positives)
-        )
+        draws, parts = self.negatives.shape
+        false, true = np.zeros((2, draws, parts + 1))
+        np.cumsum(self.negatives[:, ::-1], axis=1, out=false[:, -2::-1])
+        np.cumsum(self.positives[:, ::-1], axis=1, out=true[:, -2::-1])
         return false, true
 
     @cached_property
@@ -536,11 +542,11 @@ class Draws:
         Multiples of 2^-40: whether a rate is 1, or that of the next threshold, is then not decided
         by the last bits, which differ between machines.
         """
-        false, true = (
-            np.rint(above[:, ::-1] * (2.0**40 / np.maximum(size, 1e-9)[:, None])) * 2.0**-40
-            for above, size in zip(self.above, self.sizes, strict=True)
-        )
-        return false, true
+        rates = []
+        for above, size in zip(self.above, self.sizes, strict=True):
+            rate = above[:, ::-1] * (2.0**40 / np.maximum(size, 1e-9)[:, None])
+            rates.append(np.multiply(np.rint(rate, out=rate), 2.0**-40, out=rate))
+        return rates[0], rates[1]
 
 
 def end_of(heights: Floats, level: float, side: int) -> Floats:

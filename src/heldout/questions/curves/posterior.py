@@ -950,15 +950,20 @@ class Posterior:
 
     def _areas_of(self, draws: Draws) -> tuple[Floats, Floats, Floats]:
         false, true = draws.rates
-        area = (np.diff(false, axis=1) * (true[:, 1:] + true[:, :-1])).sum(axis=1) / 2
-        area = np.clip(area, 0.0, 1.0)
+        steps = np.diff(false, axis=1)
+        steps *= true[:, 1:] + true[:, :-1]
+        area = np.clip(steps.sum(axis=1) / 2, 0.0, 1.0)
         called = [rows[:, ::-1] for rows in draws.above]
-        precision = called[1] / np.maximum(called[0] + called[1], 1e-9)
+        precision = called[0] + called[1]
+        np.divide(called[1], np.maximum(precision, 1e-9, out=precision), out=precision)
         precision[:, 0] = precision[:, 1]
         # Rows of a heap, or of a lump, are called all or none.
         single = self.tied[self.cell][::-1] | ~np.isnan(self._drawn.place[:, ::-1])
-        heights = np.where(single, precision[:, 1:], (precision[:, 1:] + precision[:, :-1]) / 2)
-        average = (np.diff(true, axis=1) * heights).sum(axis=1)
+        heights = precision[:, 1:] + precision[:, :-1]
+        heights /= 2
+        np.copyto(heights, precision[:, 1:], where=single)
+        heights *= np.diff(true, axis=1)
+        average = heights.sum(axis=1)
         gap = np.maximum((true - false).max(axis=1), self._gap_at_ends(draws))
         return area, average, gap
 
