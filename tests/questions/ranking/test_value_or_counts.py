@@ -16,10 +16,11 @@ from heldout.kernel import Budget, Protection, price
 from heldout.kernel.accountant import charge, smaller
 from heldout.kernel.events import Event
 from heldout.kernel.ranking.statistic import RankingAndTable, RankingStatistic
-from heldout.kernel.ranking.tuned import COUNTED_DOUBT, FIRST_SHARE, OUTRIGHT, SECOND_SHARE
+from heldout.kernel.ranking.tuned import FIRST_SHARE, OUTRIGHT, SECOND_SHARE
 from heldout.kernel.ranking.value_or_counts import ValueOrCounts
 from heldout.kernel.statistic import Sealed
 from heldout.questions.answers import Answered
+from heldout.questions.ranking.release import AucRelease
 
 PROTECTIONS = (
     Protection(neighbours="replace-one"),
@@ -203,17 +204,30 @@ def test_counted_intervals_hold_the_value_and_the_noise_interval(session: ho.Ses
             assert found.surprise(found.headline.name, found.value) > 0.5
 
 
-def test_areas_of_so_few_rows_that_belief_decides_are_not_shown_and_others_wider() -> None:
-    """Of 96 rows at epsilon 1 no draw is shown, however far apart noise makes the classes look."""
+def test_counted_areas_lie_midway_between_two_readings_and_intervals_hold_both() -> None:
     rows = ho.Dataset({"y": [1, 0] * 48, "p": [0.9, 0.1] * 48}, label="y", score="p")
     session = ho.Session(rows, budget=ho.Budget(epsilon=40))
-    assert not any(session.auc(epsilon=1).headline.informative for _ in range(5))
-    one = session.auc(epsilon=2)
-    assert one.is_counted
-    for level in (0.8, 0.95):
-        (low, _), (least, _) = one.noise_interval(level), one._table.auc.noise_interval(level)
-        wider = 1 + COUNTED_DOUBT / (96 * 2)
-        assert low == pytest.approx(max(one.value - wider * max(one.value - least, 0), 0))
+    for one in (session.auc(epsilon=2), session.average_precision(epsilon=4)):
+        assert one.is_counted
+        curves = one._table
+        read = curves.auc if isinstance(one, AucRelease) else curves.average_precision
+        assert curves.roc.is_fitted
+        assert one.value == pytest.approx((read.value + one._of_binormal()) / 2)
+        for level in (0.8, 0.95):
+            low, high = one.noise_interval(level)
+            least, most = read.noise_interval(level)
+            assert (low, high) == (min(least, one.value), max(most, one.value))
+
+
+def test_crowded_cells_are_read_with_the_bin_that_they_are_in() -> None:
+    table = {"y": [1] * 10 + [0] * 4990, "p": np.linspace(1, 0, 5000)}
+    session = ho.Session(ho.Dataset(table, label="y", score="p"), budget=ho.Budget(epsilon=1))
+    one = session.auc(epsilon=1, smaller_class=5)
+    fine, coarse = one._table.table, one._between_cuts
+    assert fine.bins > coarse.bins
+    assert coarse.positives.sum() == fine.positives.sum()
+    assert coarse.negatives.sum() == fine.negatives.sum()
+    assert coarse.noise.scale > fine.noise.scale
 
 
 def test_a_quote_goes_by_what_would_be_drawn(session: ho.Session) -> None:

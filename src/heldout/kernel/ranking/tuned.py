@@ -45,19 +45,6 @@ row count counts are drawn outright. About where both quote the same interval (s
 widens there), a quarter of the rows positive; errors cross there for AUC and near 800 for average
 precision. Chosen 2026-11-18 on the same sets at 100 to 1,000."""
 
-COUNTED_DOUBT: Final = 50.0
-"""An area read off counts has ends so many times wider per one over the rows times epsilon: prior
-belief decides there, and is wrong for long tails. Chosen 2026-11-19, of 0, 20, 35 and 50, on five
-made-up sets and adult at 300 rows and epsilon 1/3 to 1; measured by benchmarks/beside.py."""
-
-LEAST_COUNTED: Final[Mapping[str, float]] = MappingProxyType(
-    {"auc": 100.0, "average-precision": 200.0}
-)
-"""Rows times epsilon below which an area read off counts is not shown: those that were would be the
-few that noise made look clear. Of average precision one in ten was at a product of 100, and 0.83 of
-their intervals held; of AUC nothing less than 100 was measured. Chosen 2026-11-19 on the same sets.
-"""
-
 # --- what is bought beside the value, for its sampling error -------------------------------------
 
 BESIDE: Final[Mapping[str, tuple[Fraction, Fraction]]] = MappingProxyType(

@@ -51,11 +51,12 @@ from heldout.intervals.tuned import (
     USUAL_AGREEMENT,
     USUAL_AREA,
 )
-from heldout.kernel.curves.heldout import HeldoutCurves
+from heldout.kernel.curves.heldout import HeldoutCurves, TableWithArea
 from heldout.kernel.door import Answers, Booked, Drawn, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.additive import Look
+from heldout.kernel.noise.tables import NoisyTable, independent_noise
 from heldout.kernel.ranking.mechanism import METHODS, RankingMechanism, RankSums
 from heldout.kernel.ranking.statistic import (
     METRICS,
@@ -66,9 +67,7 @@ from heldout.kernel.ranking.statistic import (
     ranking_metric,
 )
 from heldout.kernel.ranking.tuned import (
-    COUNTED_DOUBT,
     EDGES_SHARE,
-    LEAST_COUNTED,
     LEAST_EPSILON,
     LEVELS,
     SLOWLY,
@@ -292,11 +291,17 @@ class RankingRelease(Release):
 
         drawn = self._as_drawn
         assert isinstance(drawn, ValueOrTable)
-        assert drawn.table is not None
         mechanism = drawn.mechanism.counted(drawn.first_counts, drawn.second_counts)
         statistic = ScoreTable(score_range=drawn.mechanism.score_range)
         asked = Request("curves", statistic, mechanism, {})
-        return CurvesRelease(replace(self._drawn, request=asked, values=drawn.table))
+        return CurvesRelease(replace(self._drawn, request=asked, values=self._counts))
+
+    @property
+    def _counts(self) -> TableWithArea:
+        drawn = self._as_drawn
+        assert isinstance(drawn, ValueOrTable)
+        assert drawn.table is not None
+        return drawn.table
 
     @classmethod
     def read_together(cls, releases: Sequence[Self]) -> None:
@@ -308,53 +313,66 @@ class RankingRelease(Release):
         )
 
     def _counted(self, name: str) -> Measure:
-        """Return what is read off a curve; where a class hardly shows, off the counts as they are.
+        """Return the mean of two readings of the same counts, which err in opposite ways.
 
-        A curve is mere belief there: intervals reach to what its band allows, and the value is that
-        of the counts, none below zero. The fewer rows there are, the more is belief, which is
-        wrong where scores have long tails: intervals are wider for it. Of numbers that hardly ever
-        stand out of the noise none is shown, else those would be that noise made to look clear.
+        One is that of curves, or where a class hardly shows, that of the counts as they are, none
+        below zero: both lean to one half. The other is a binormal curve, bent where the counts say
+        so: it leans to what most models are like, and says nothing of the average precision of a
+        class that hardly shows. Intervals are those of the curve, and hold the mean: the further
+        the two lie apart, the more is belief, and the wider they are.
         """
         table, metric = self._table, self._as_drawn.mechanism.metric
         read = table.auc if metric == "auc" else table.average_precision
-        value = read.value if table.roc.is_fitted else self._of_counts(table)
-        wider = 1 + COUNTED_DOUBT / max(self._visible(table), 1e-9)
+        seen = table.roc.is_fitted
+        value = read.value if seen else self._of_counts()
+        between = self._counts.values is None and self._counts.tied_scales is None
+        if between and (seen or metric == "auc"):
+            value = (value + self._of_binormal()) / 2
 
         def ends(level: float, noise: bool) -> Interval:
             several = [(value, value), read.noise_interval(level)]
             if not noise:
                 several.append(read.interval(level))
-            low, high = min(low for low, _ in several), max(high for _, high in several)
-            return value - wider * (value - low), value + wider * (high - value)
-
-        def inside(level: float, noise: bool) -> Interval:
-            low, high = ends(level, noise)
-            return max(low, 0.0), min(high, 1.0)
+            return min(low for low, _ in several), max(high for _, high in several)
 
         def reach(level: float) -> float:
-            if self._visible(table) < LEAST_COUNTED[metric]:
-                return 1.0
             low, high = ends(level, True)
             return max(high - value, value - low)
 
         return Measure.read(
-            value, inside, name=name, terms=self.terms, share=float, reach=cache(reach)
+            value, ends, name=name, terms=self.terms, share=float, reach=cache(reach)
         )
 
-    def _visible(self, table: "CurvesRelease") -> float:
-        """Return how many rows stand out of the counts' noise, as so many do at epsilon 1 under
-        replace-one; of rows whose number is private, by the noisy counts."""
-        mechanism = self._as_drawn.mechanism
-        rows: float | None = mechanism.rows
-        if rows is None:
-            counts = (table.table.negatives, table.table.positives)
-            rows = max(float(sum(map(np.sum, counts))), 0.0)
-        return 2 * rows * float(mechanism.epsilon) / mechanism.protection.rows_moved
+    @cached_property
+    def _between_cuts(self) -> NoisyTable:
+        """Return the counts between the cuts, each with the crowded cell that is in it."""
+        fine = self._counts
+        edges = fine.edges if fine.cuts is None else fine.cuts
+        first = np.searchsorted(fine.edges, edges[:-1])
+        most = int(np.diff(np.append(first, fine.bins)).max())
+        scale = Fraction(float(fine.noise.scales.max()) * math.sqrt(most)).limit_denominator(1000)
+        return NoisyTable(
+            negatives=np.add.reduceat(fine.negatives, first),
+            positives=np.add.reduceat(fine.positives, first),
+            noise=independent_noise(scale, bins=len(edges) - 1),
+            edges=edges,
+            rows=fine.rows,
+        )
 
-    def _of_counts(self, table: "CurvesRelease") -> float:
+    def _of_binormal(self) -> float:
+        """Return what a bent binormal curve makes of the counts."""
+        curve = fitted_curve(self._between_cuts, score_range=self._table.score_range)
+        if self._as_drawn.mechanism.metric == "auc":
+            return curve.area
+        heights = curve.precision()
+        heights[0] = heights[1]  # where nothing is called positive yet
+        return float(np.trapezoid(heights, curve.tpr))
+
+    def _of_counts(self) -> float:
+        coarse = self._between_cuts
         negatives, positives = (
             np.maximum(np.asarray(counts, dtype=float), 0.0)
-            for counts in (table.table.negatives, table.table.positives)
+            for counts in (coarse.negatives, coarse.positives)
         )
         n, m = float(positives.sum()), float(negatives.sum())
         if n == 0 or m == 0:
