@@ -51,6 +51,16 @@ def test_the_recipe_needs_what_the_package_needs() -> None:
     assert listed == wanted
 
 
+def test_the_docs_say_what_every_dependency_is_for() -> None:
+    names = {re.split(r"[<>=\[]", one)[0] for one in PROJECT["dependencies"]}
+    page = (ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8")
+    table = page.partition("| package | MB |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| ([\w, -]+) \| \d+ \|", table, re.MULTILINE)
+    assert {name for row in rows for name in row.split(", ")} == names
+    extras = page.partition("Extras add to it:")[2].partition(".")[0]
+    assert set(re.findall(r"`(\w+)`", extras)) == set(PROJECT["optional-dependencies"])
+
+
 @pytest.mark.parametrize("path", YAML, ids=lambda path: path.name)
 def test_a_form_or_workflow_is_yaml(path: Path) -> None:
     content = yaml.safe_load(path.read_text("utf-8"))

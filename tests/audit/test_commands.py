@@ -4,6 +4,7 @@ import json
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from heldout.audit.auditor import LongAudit
 from heldout.audit.events import AuditResult, Finding
 from heldout.audit.samplers import Check
 from heldout.cli import main
+from heldout.cli.audit import _line_by_line
 from heldout.kernel.loss import Loss
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -144,3 +146,32 @@ def test_the_published_audit_found_nothing_against_us_and_missed_nothing() -> No
     _, caught, planted, passed, checks = (int(each) for each in found.groups())
     assert caught == planted
     assert passed == checks
+
+
+def test_a_named_kind_is_replayed_on_few_pairs_and_all_of_them_on_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from heldout.audit import replay
+    from heldout.audit.replay_page import Replay
+
+    asked = []
+
+    def replayed(**options: Any) -> Replay:
+        asked.append(options["pairs"])
+        return Replay()
+
+    monkeypatch.setattr(replay, "replay_everywhere", replayed)
+    for words in (["confusion"], [], ["confusion", "--pairs", "3"]):
+        assert main(["audit", *words, "--replay"]) == 0
+    assert asked == [10, 200, 3]
+
+
+def test_a_long_audit_says_how_far_it_is_where_no_bar_can_move(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0, 1.0, 11.0, 11.0, 12.0])
+    monkeypatch.setattr("heldout.cli.audit.time.monotonic", lambda: next(clock))
+    say = _line_by_line()
+    for done in (1, 2, 3):
+        say("auc", done, 66)
+    assert capsys.readouterr().err == "heldout: 2 of 66 parts done (auc).\n"

@@ -152,3 +152,23 @@ def test_the_number_of_a_port_is_no_password():
     for secret in ("http://me:8000x@host", "pg://me:a&b/c@host", "pg://me:secret", "pg://m:1@h"):
         assert "***" in one_line(secret)
         assert all(each not in one_line(secret) for each in ("8000x", "a&b", "b/c", "secret"))
+
+
+def test_bounds_of_a_column_of_words_are_refused_with_how_to_write_them(run, tmp_path):
+    import pyarrow
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    rows = pyarrow.table({"region": ["private north", "private south"] * 50})
+    pyarrow.csv.write_csv(rows, tmp_path / "rows.csv")
+    pyarrow.parquet.write_table(rows, tmp_path / "rows.parquet")
+    for name, where in (
+        ("rows.csv", "Column 'region' must hold numbers"),
+        ("rows.parquet", "It is stored as VARCHAR. Words need a number each"),
+    ):
+        words = ("ask", str(tmp_path / name), "mean", "--column", "region", "--epsilon", "1")
+        outcome = run(*words, "--values", "region=0,1")
+        assert outcome.code == 2
+        assert where in outcome.err
+        assert "--values region=no:0,yes:1." in outcome.err
+        assert "private" not in outcome.err

@@ -1,16 +1,23 @@
 """`heldout audit` tries to prove the privacy claims wrong; `heldout attack` plays the attacker."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
 from heldout.cli.output import Flag, Json, patience, print_json, print_table
 from heldout.cli.rows import Scored
 from heldout.errors import ArgumentError, PrivacyError
+
+PAIRS: Final = 200
+FEW_PAIRS: Final = 10
+"""Of kinds that are named: a look that takes seconds."""
+STEP: Final = 10.0
+"""Seconds between two lines on how far it is, where no bar can move."""
 
 
 def audit(
@@ -24,7 +31,7 @@ def audit(
     all_subjects: Annotated[Flag, Parameter(name="--all")] = False,
     list_all: Annotated[Flag, Parameter(name="--list")] = False,
     replay: Flag = False,
-    pairs: int = 200,
+    pairs: int | None = None,
     through: Annotated[Sequence[str], Parameter(consume_multiple=True)] = (),
     lattice: int = 100_000,
     draws: int = 150_000,
@@ -73,7 +80,8 @@ def audit(
         equal, and the loss at most the price.
     pairs
         With --replay: neighbours for each kind, relation, unit and engine; without --through, a
-        quarter of them through each other entrance to DuckDB than lists.
+        quarter of them through each other entrance to DuckDB than lists. Left out: 200, or 10 if
+        kinds are named.
     through
         With --replay: the entrances to use, such as Parquet hive; left out, all that there are.
     lattice
@@ -102,7 +110,7 @@ def audit(
         _replay(
             subjects,
             through,
-            pairs=pairs,
+            pairs=(FEW_PAIRS if subjects else PAIRS) if pairs is None else pairs,
             minutes=minutes,
             workers=workers,
             out=out,
@@ -222,18 +230,31 @@ def _bar(wanted: bool) -> Iterator[Callable[[str, int, int], None]]:
 
     console = Console(file=sys.stderr)
     if not (wanted and console.is_terminal):
-        yield lambda _name, _done, _total: None
+        yield _line_by_line()
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bars:
-        task = bars.add_task("", total=1)
+        task = bars.add_task("beginning", total=None)
 
         def move(name: str, done: int, total: int) -> None:
             bars.update(task, description=name, completed=done, total=total)
 
         yield move
+
+
+def _line_by_line() -> Callable[[str, int, int], None]:
+    """Return what says on standard error how far it is, now and then."""
+    last = time.monotonic()
+
+    def say(name: str, done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= STEP and done < total:
+            last = time.monotonic()
+            print(f"heldout: {done} of {total} parts done ({name}).", file=sys.stderr, flush=True)
+
+    return say
 
 
 def attack(

@@ -84,15 +84,22 @@ class DuckDBEngine:
         self._file = file
         self._look = stamp or (lambda: None if file is None else _stamp(file))
         self._stamp = _or_unreadable(self._look, file)
+        self.columns: dict[str, str] = {}
         described = self.fetch(f"SELECT * FROM (DESCRIBE SELECT * FROM {source})")
         self.columns = dict(zip(described["column_name"], described["column_type"], strict=True))
 
     def fetch(self, statement: str) -> Columns:
+        wordy: list[str] = []
+
         def run() -> Columns:
-            columns: Columns = self._cursor().execute(statement).fetchnumpy()
+            try:
+                columns: Columns = self._cursor().execute(statement).fetchnumpy()
+            except Exception as failure:  # the name of a declared column, and nothing else of it
+                wordy.extend(set(_NO_NUMBER.findall(str(failure))) & set(self.columns))
+                raise
             return columns
 
-        return _or_unreadable(run, self._file)
+        return or_raise(run, lambda: _unreadable(self._file, *wordy))
 
     def _connect(self) -> "duckdb.DuckDBPyConnection":
         return self._connection
@@ -442,8 +449,17 @@ def _or_unreadable(action: Callable[[], T], file: Path | None) -> T:
     return or_raise(action, lambda: _unreadable(file))
 
 
-def _unreadable(file: Path | None) -> DataError:
+_NO_NUMBER: Final = re.compile(r'Error when converting column "([^"\n]+)"\.')
+
+
+def _unreadable(file: Path | None, wordy: str = "", *_: str) -> DataError:
     what = "the frame" if file is None else _named(file)
+    if wordy:
+        return UnreadableTable(
+            f"Column {shown(wordy)} must hold numbers, because it is declared so, but {what} has "
+            "text there. Name another column. Words need a number each: "
+            f"values={{{shown(wordy)}: {{'no': 0, 'yes': 1}}}}."
+        )
     return UnreadableTable(
         f"table must be readable with its declared columns, but reading {what} failed. Check that "
         + ("all columns are equally long" if file is None else "the file is whole")

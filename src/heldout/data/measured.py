@@ -126,7 +126,8 @@ class MeasuredDataset(Dataset):
             rules = validation.range_rules(
                 "value", name, kind, ends=declared.ends, declared=f"{bounds} the nearer end."
             )
-        words = " Words need a number each: values={'sex': {'F': 0, 'M': 1}}."
+        words = f" It is stored as {kind}. Words need a number each: values={{{name!r}: "
+        words += "{'no': 0, 'yes': 1}}."
         return [
             replace(
                 rule,
