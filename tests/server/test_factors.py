@@ -231,6 +231,7 @@ def test_a_role_may_need_a_second_factor_before_anything_else(tmp_path: Path, cl
         answer = browser.get(path)
         assert answer.status_code == 403
         assert "second factor" in answer.text
+        assert 'href="/account#factor"' in answer.text
     assert browser.get("/account").status_code == 200
     data = {"form_token": token_in(browser.get("/account"))}
     tokens = browser.post("/account/tokens", data=data | {"label": "x", "scopes": "read"})

@@ -366,8 +366,11 @@ def wrong(request: Request, status: int, words: str) -> Response:
             return page(request, "again.html")
         then = request.url.path if request.method == "GET" else "/"
         return redirect("/sign-in" + ("" if then == "/" else f"?next={quote(then)}"))
-    title = TITLES.get(status, "That did not work")
-    return page(request, "wrong.html", status=status, title=title, words=words)
+    first = words == FACTOR_FIRST
+    title = "One step first" if first else TITLES.get(status, "That did not work")
+    return page(
+        request, "wrong.html", status=status, title=title, words=words, account_first=first
+    )
 
 
 def stopped(status: int, words: str, *, root: str = "") -> HTMLResponse:
