@@ -341,3 +341,17 @@ def test_what_a_password_alone_opened_ends_when_the_second_factor_counts(
     assert accounts.of_token(site.service, token, kind="api") is None
     assert accounts.of_token(site.service, link, kind="link") is None
     assert accounts.of_token(site.service, session, kind="browser") is not None
+
+
+def test_the_address_of_a_form_that_is_opened_again_leads_to_its_page(tmp_path: Path) -> None:
+    site = Site(tmp_path / "server")
+    browser = site.client()
+    for path, page in (
+        ("/people", "/"),
+        ("/account/factor/confirm", "/account/factor"),
+        ("/account/factor", "/account"),
+        ("/datasets/a/publish", "/datasets/a"),
+    ):
+        answer = browser.get(path, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, page)
+    assert browser.get("/api/v1/evaluations").status_code in (401, 405)

@@ -84,6 +84,9 @@ def _refused(request: Request, error: Exception) -> Response:
     answer = gate.problem(error)
     if request.url.path.startswith("/api/"):
         return answer
+    if answer.status_code == 405 and request.method == "GET":
+        # The address that a form went to, typed again or reloaded: the page that has the form.
+        return site.redirect(request.url.path.rpartition("/")[0] or "/")
     words = "The address or the form is not as this page expects it."
     if isinstance(error, HeldoutError):
         words = as_json(str(error))

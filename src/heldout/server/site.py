@@ -368,9 +368,7 @@ def wrong(request: Request, status: int, words: str) -> Response:
         return redirect("/sign-in" + ("" if then == "/" else f"?next={quote(then)}"))
     first = words == FACTOR_FIRST
     title = "One step first" if first else TITLES.get(status, "That did not work")
-    return page(
-        request, "wrong.html", status=status, title=title, words=words, account_first=first
-    )
+    return page(request, "wrong.html", status=status, title=title, words=words, account_first=first)
 
 
 def stopped(status: int, words: str, *, root: str = "") -> HTMLResponse:
