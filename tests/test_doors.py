@@ -54,6 +54,11 @@ def test_only_the_command_line_names_options() -> None:
         ("Raise budget=, or ask.", 'Raise "budget", or ask.', "Raise --budget, or ask."),
         ("Use out_of_range='clip'.", 'Use "out_of_range": "clip".', "Use --clip."),
         ("Pass Budget(epsilon=3).", "Pass Budget(epsilon=3).", "Pass Budget(epsilon=3)."),
+        (
+            "such as age=0,120, or a=b:1.",
+            "such as age=0,120, or a=b:1.",
+            "such as age=0,120, or a=b:1.",
+        ),
         ("must be like x, got 'a=1'.", "must be like x, got 'a=1'.", "must be like x, got 'a=1'."),
         ("Wrong. Pass nowhere=1. Ask.", 'Wrong. Pass "nowhere": 1. Ask.', "Wrong. Ask."),
     ],

@@ -19,6 +19,7 @@ _NAMED: Final = re.compile(r"(?<![\w.\[{'\"/?&-])([a-z][a-z_]*)=(?!=)")
 _PLAIN: Final = re.compile(r"-?\d[\d_.]*\d|-?\d|True|False|None")
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
 _SENTENCE: Final = re.compile(r"(?<=\.) ")
+_END: Final = re.compile(r"[.,;:)]*(\s|$)")
 _MORE: Final = re.compile(r",\s*\.\.\.(?=[)\]}])")
 NOTHING: Final = object()
 """The value of an argument that a message merely names."""
@@ -118,7 +119,7 @@ def _arguments(text: str) -> Iterator[tuple[str, Any, int, int]]:
         if start < done or any(first <= start < last for first, last in calls):
             continue
         value, done = _value(text, end)
-        if value is not NOTHING or not text[end : end + 1].strip(" ,.;:)"):  # no expression
+        if _END.match(text, done):  # neither an expression nor age=0,120
             yield match[1], value, start, done
 
 

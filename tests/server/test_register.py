@@ -1,5 +1,7 @@
 """Registration by clicks: what there is, what a worker reads of it, and what each step checks."""
 
+import csv
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -330,3 +332,53 @@ def test_a_misspelt_field_of_a_declaration_is_shown_a_near_one(site: Site) -> No
         with pytest.raises(ArgumentError) as refused:
             Declaration.of(declaration)
         assert str(refused.value).startswith(meant)
+
+
+def test_the_twin_has_declared_values_of_columns_that_models_see_too(
+    site: Site, tmp_path: Path
+) -> None:
+    file = tmp_path / "rows" / "claims.parquet"
+    rows = {"id": list(range(50)), "sum": [70.0] * 50, "region": ["N", "S"] * 25}
+    pyarrow.parquet.write_table(pyarrow.table(rows), file)
+    values = {"sum": [1000, 5000], "region": {"N": 0, "S": 1}}
+    declaration = {"row_key": "id", "measured": {"values": values}}
+    declaration["features"] = {"sum": None, "region": None}
+    body = {"name": "claims", "source": "claims.parquet", "declaration": declaration, "budget": 1}
+    sent = site.client("carol").post("/api/v1/datasets", json=body, headers={"Prefer": "wait=0"})
+    sent.raise_for_status()
+    site.work()
+    text = site.client("carol").get("/api/v1/datasets/claims/twin.csv").text
+    twin = list(csv.DictReader(io.StringIO(text)))
+    assert {row["region"] for row in twin} == {"N", "S"}
+    assert all(1000 <= float(row["sum"]) <= 5000 for row in twin)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ({"row_key": "admission", "unit": "age", "rows_per_unit": "2"}, "rows is private"),
+        ({"row_key": "admission"}, "rows is public"),
+        ({"row_key": "admission", "neighbours": "add-remove"}, "rows is private"),
+        ({"row_key": "admission", "unit": "age", "neighbours": "label"}, "rows is public"),
+    ],
+)
+def test_the_summary_says_whether_the_number_of_rows_is_public(
+    carol: Clicking, rows: dict[str, str], said: str
+) -> None:
+    """With a unit it is private: a person may have any number of rows up to the most."""
+    carol.begin()
+    carol.choose(kind="file", file="stays.parquet")
+    carol.send("outcome", label="readmitted", sort="two")
+    carol.send("rows", **rows)
+    page = carol.send("columns", **{"feature.2": "y"})
+    assert f"the number of {said}" in re.sub(r"\s+", " ", page.text)
+
+
+def test_a_group_may_leave_values_out(carol: Clicking) -> None:
+    carol.begin()
+    carol.choose(kind="file", file="stays.parquet")
+    carol.send("outcome", label="readmitted", sort="two")
+    page = carol.send("rows", row_key="admission")
+    assert "rows with any other value form the group “other”" in page.text
+    carol.send("columns", **{"feature.1": "y", "group.2": "y", "values.2": "1"})
+    assert carol.register("readmissions")["state"] == "open"

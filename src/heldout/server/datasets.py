@@ -513,6 +513,7 @@ def _made_up(registered: Registered) -> Json:
     """Return the ranges and values of columns for the twin: of features, and of parts."""
     declared = registered.declaration.content.get("features")
     known: Json = dict(declared) if isinstance(declared, Mapping) else {}
+    known = {name: values for name, values in known.items() if values is not None}
     for description in registered.descriptions:
         for name, value in getattr(description, "values", {}).items():
             known.setdefault(name, list(value.words) or list(value.ends))
