@@ -34,6 +34,7 @@ LONG_ONLY = {
     *("separability", "regression-metrics", "report", "curves", "training-naive-bayes"),
     *("regression-metrics-by-group", "class-average-precision", "training-logistic"),
     *(
+        "training-logistic-columns",
         "training-pipeline",
         "selection-cluster",
         "selection-score-perturbation",

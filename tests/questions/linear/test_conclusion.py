@@ -17,9 +17,15 @@ from heldout.kernel.noise.disjoint import SummedParts
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import compute
 from heldout.questions.linear.claims import meaning_of, parse_claim
-from heldout.questions.linear.conclusion import PartsPlan, below
+from heldout.questions.linear.conclusion import MomentsPlan, PartsPlan, below
 from heldout.questions.linear.design import Design, parse_term
-from heldout.questions.linear.moments import Comparison, ModelParts, ModelRows, RowsOfModel
+from heldout.questions.linear.moments import (
+    SCORE_STEPS,
+    Comparison,
+    ModelParts,
+    ModelRows,
+    RowsOfModel,
+)
 
 GENERATOR = np.random.default_rng(36)
 
@@ -214,6 +220,42 @@ def test_scores_are_held_whatever_the_rows_give() -> None:
 
     parts = SummedParts(epsilon=Fraction(1), parts=3, most=10)
     assert parts.sums(Wild(), np.zeros(2, dtype=np.int64)).tolist() == [30]
+
+
+def test_a_score_is_the_t_statistic_with_whites_errors() -> None:
+    cells = [(x, y) for x in range(-4, 5) for y in (-3, x // 2, 1 + abs(x) // 2)]
+    rows = model_rows(cells, range(len(cells)))
+    where = np.arange(len(cells)) % 2
+    scores = rows.scores(where, 2) / SCORE_STEPS
+    for part in (0, 1):
+        own = rows.rows[where == part] / DESIGN.steps
+        x, y = own[:, :-1], own[:, -1]
+        inverse = np.linalg.inv(x.T @ x)
+        fit = inverse @ x.T @ y
+        moves = (x @ inverse) * (y - x @ fit)[:, None]
+        errors = moves.T @ moves * len(own) / (len(own) - 2)
+        for place, one in enumerate(TESTED):
+            weights = np.array(one.weights)
+            exact = (weights @ fit - one.threshold) / math.sqrt(weights @ errors @ weights)
+            assert scores[part, place] == pytest.approx(exact, abs=1e-4)
+
+
+def test_errors_allow_for_influences_that_were_held() -> None:
+    about = session().dataset
+    plan = q.Conclusion(
+        claim="coefficient('age') > 0", formula="pay ~ age", epsilon=1, method="moments"
+    ).plan(about)
+    assert isinstance(plan, MomentsPlan)
+    steps = plan.fit.design.steps
+    moments = np.diag([4000.0, 1000.0, 500.0]) * np.outer(steps, steps)
+    fitted = plan.fit.fitted({"moments": np.round(moments[np.triu_indices(3)]).astype(int)})
+    influences = np.array([0, 10**9])
+    allowed = fitted.safe_factors(influences) - np.maximum(fitted.factors(influences), 1)
+    assert allowed.tolist() == pytest.approx([6 / fitted.times] * 2)
+    mean = q.Conclusion(claim="mean('pay') > 3", epsilon=1).plan(about)
+    assert isinstance(mean, MomentsPlan)
+    alone = mean.fit.fitted({"moments": np.array([4000, 0, 4000])})
+    assert alone.safe_factors(np.array([0])).tolist() == [1.0]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])

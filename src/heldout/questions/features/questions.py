@@ -375,6 +375,18 @@ class Training(Question[ModelRelease]):
                 formerly="logistic",
             ),
             _case(
+                name="logistic-columns",
+                pairs=_COLUMNS,
+                fields={
+                    "classifier": "logistic",
+                    "sizes": (3, 3),
+                    "ordered": (0,),
+                    "expected_rows": many,
+                },
+                note="a slope, a column of kinds, the constant and the cut",
+                why="as above, and every block of coefficients must pull at its hardest",
+            ),
+            _case(
                 name="pipeline",
                 pairs=_TRAINED,
                 fields={"select": "permute-and-flip", "k": 1, "expected_rows": many},
@@ -590,6 +602,27 @@ _TRAINED: Final = (
     ),
     Pair("a row changes its label", _row([1, 0], 1), _row([1, 0], 0)),
     Pair("a row changes its features", _row([1, 0], 1), _row([0, 1], 1)),
+)
+
+
+def _of_columns(place: int, kind: int, label: int) -> Labelled:
+    """Return six rows of a column in order and of a column of kinds, and one like this."""
+    cells = [(0, 0), (1, 1), (2, 2), (0, 2), (1, 0), (2, 1), (place, kind)]
+    X = np.zeros((len(cells), 6), dtype=np.int8)
+    for row, (first, second) in enumerate(cells):
+        X[row, [first, 3 + second]] = 1
+    return X, np.array([*_LABELS, label])
+
+
+_COLUMNS: Final = (
+    Pair(
+        "a row leaves",
+        _of_columns(2, 0, 1),
+        _without(_of_columns(2, 0, 1)),
+        {"neighbours": "add-remove", "most_rows": 64},
+    ),
+    Pair("a row changes its label", _of_columns(2, 0, 1), _of_columns(2, 0, 0)),
+    Pair("a row changes its columns", _of_columns(2, 0, 1), _of_columns(0, 1, 1)),
 )
 _FEATURES: Final = tuple(f"f{place}" for place in range(5))
 declare_rows(

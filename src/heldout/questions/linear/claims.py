@@ -226,6 +226,8 @@ class Meaning:
     design: Design
     tested: tuple[Comparison, ...]
     """In coded coefficients."""
+    place: int
+    """Which coefficient is compared, the intercept being 0."""
     criterion: float
     two_sided: bool
 
@@ -269,7 +271,7 @@ def meaning_of(claim: Claim, formula: str | None, about: MeasuredRows) -> Meanin
         tested.append(Comparison(weights, low - offset))
     if high < math.inf:
         tested.append(Comparison(weights, high - offset).opposite())
-    return Meaning(design, tuple(tested), claim.criterion, claim.level is not None)
+    return Meaning(design, tuple(tested), place, claim.criterion, claim.level is not None)
 
 
 def _quote(name: str) -> str:

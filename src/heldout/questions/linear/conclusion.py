@@ -233,7 +233,7 @@ class MomentsPlan:
 
     def evidence(self, answers: Answers) -> tuple[Evidence, ...]:
         fitted = self.fit.fitted(answers)
-        factor = float(fitted.factors(answers["influences"]).max())
+        factor = float(fitted.safe_factors(answers["influences"])[self.meaning.place])
 
         def of(weights: Floats, threshold: float) -> Evidence:
             error = math.sqrt(factor * fitted.sampling_variance(weights))

@@ -28,6 +28,7 @@ from heldout.questions.linear.tuned import (
     IDENTIFIED,
     LEAST_FACTOR,
     MOST_FACTOR,
+    MOST_PEAKED,
     MOST_TIMES,
     SPREAD_SHARE,
 )
@@ -320,6 +321,17 @@ class Fitted:
         means = np.asarray(influences) / STEPS * self.times / self.rows
         factors: Floats = np.clip(means, LEAST_FACTOR, MOST_FACTOR)
         return factors
+
+    def safe_factors(self, influences: Ints) -> Floats:
+        """Return factors that are seldom too small, for verdicts.
+
+        Of squared influences with mean 1 and mean square k, those held to `times` lose at most
+        k/(4 times) of the mean. A mean by itself has no unequal spread.
+        """
+        if self.plan.design.size == 1:
+            return np.ones(1)
+        safe: Floats = np.maximum(self.factors(influences), 1.0) + MOST_PEAKED / 4 / self.times
+        return safe
 
     def noise(self, combination: Floats, normal: float = 0.0) -> BilinearNoise:
         """Return the law of the noise in a combination of coded coefficients.

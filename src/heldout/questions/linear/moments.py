@@ -160,7 +160,10 @@ def _sum(weights: tuple[float, ...], terms: list[str]) -> str:
 # Rows of a linear model, split into parts: how many standard errors a claim is off in each.
 SCORE_STEPS: Final = 2**16
 """Whole steps of one standard error."""
+SQUARE_STEPS: Final = 2**20
+"""Whole steps of the variance that rows' squared influences are parts of."""
 _MOST: Final = 2.0**20
+Flags = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -202,29 +205,58 @@ class ModelRows:
                 product = (self.rows[:, i] * self.rows[:, j]).astype(float)
                 total = np.bincount(part, weights=product, minlength=count)[:count]
                 sums[i, j] = sums[j, i] = total / (self.design.steps[i] * self.design.steps[j])
-        return np.stack([_t_statistics(sums, tested) for tested in self.tested], axis=1)
+        fits = swept(sums)
+        several = [self._t_statistics(part, sums[0, 0], fits, tested) for tested in self.tested]
+        return np.stack(several, axis=1)
+
+    def _t_statistics(
+        self, part: Ints, count: Floats, fits: tuple[Floats, Flags], tested: Comparison
+    ) -> Ints:
+        """Return how many standard errors a combination is above its threshold, part by part.
+
+        The errors are White's (HC1), which do not take residuals to spread alike.
+        """
+        left, solved = fits
+        size = len(tested.weights)
+        above = np.full(count.shape, -tested.threshold)
+        along = np.zeros((size, *count.shape))  # the weights times the inverse of the moments
+        square = np.zeros(count.shape)
+        for i, weight in enumerate(tested.weights):
+            above = above + weight * left[i, -1]
+            for j, other in enumerate(tested.weights):
+                along[i] = along[i] - other * left[i, j]
+            square = square + weight * along[i]
+        with np.errstate(all="ignore"):
+            spread = np.maximum(left[-1, -1], 0.0) / (count - size) * square
+            unequal = self._unequal(part, left, along, spread) / (count - size)
+            score = np.where(
+                solved & (count > size + 1), above / np.sqrt(spread * count * unequal), 0.0
+            )
+        finite = np.clip(np.nan_to_num(score, nan=0.0, posinf=_MOST, neginf=-_MOST), -_MOST, _MOST)
+        steps: Ints = np.floor(finite * SCORE_STEPS + 0.5).astype(np.int64)
+        return steps
+
+    def _unequal(self, part: Ints, left: Floats, along: Floats, spread: Floats) -> Floats:
+        """Return the sum of rows' squared influences in parts of a variance, part by part.
+
+        A row's square is a whole number before it is summed, so the order of rows changes nothing.
+        """
+        moved, residual = np.zeros(len(part)), np.zeros(len(part))
+        for i, steps in enumerate(self.design.steps):
+            cells = self.rows[:, i] / steps
+            if i < len(along):
+                moved = moved + along[i][part] * cells
+                residual = residual - left[i, -1][part] * cells
+            else:
+                residual = residual + cells
+        square = (moved * residual) ** 2 / spread[part]
+        bounded = np.clip(np.nan_to_num(square, nan=0.0, posinf=_MOST), 0.0, _MOST)
+        total = np.zeros(len(spread), dtype=np.int64)
+        np.add.at(total, part, np.floor(bounded * SQUARE_STEPS + 0.5).astype(np.int64))
+        return total / SQUARE_STEPS
 
 
-def _t_statistics(sums: Floats, tested: Comparison) -> Ints:
-    """Return how many standard errors a combination is above its threshold, part by part."""
-    count = sums[0, 0]
-    left, solved = swept(sums)
-    size = len(tested.weights)
-    above = np.full(count.shape, -tested.threshold)
-    square = np.zeros(count.shape)
-    for i, weight in enumerate(tested.weights):
-        above = above + weight * left[i, -1]
-        for j, other in enumerate(tested.weights):
-            square = square - weight * other * left[i, j]
-    with np.errstate(all="ignore"):
-        spread = np.maximum(left[-1, -1], 0.0) / (count - size) * square
-        score = np.where(solved & (count > size + 1), above / np.sqrt(spread), 0.0)
-    finite = np.clip(np.nan_to_num(score, nan=0.0, posinf=_MOST, neginf=-_MOST), -_MOST, _MOST)
-    steps: Ints = np.floor(finite * SCORE_STEPS + 0.5).astype(np.int64)
-    return steps
-
-
-def swept(sums: Floats) -> tuple[Floats, "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]"]:
+def swept(sums: Floats) -> tuple[Floats, Flags]:
     """Solve the least squares of every part at once, by sweeping; and say which could be solved.
 
     The last axis counts parts. The result has minus the inverse of the terms' moments, the
