@@ -49,7 +49,7 @@ def test_label_neighbours_differ_in_the_outcome_of_at_most_k_rows(rows: Any, mos
             outcome=made_up.outcome,
         )
         tables = []
-        for content in (around.rows, *around.others):
+        for content in around.tables:
             try:
                 table, _ = store_list(content, around.columns, None, turn)
                 tables.append(made_up.open(table, **around.custody))

@@ -9,6 +9,7 @@ maximum or a training the exact log ratio of what did come out.
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from heldout.audit.events import Floats
 from heldout.audit.tape import Draw, Tape
+from heldout.kernel.events import price
 
 _FAR: Final = 45.0
 """Scales of noise that are summed over; what lies beyond weighs less than 1e-19."""
@@ -107,11 +109,18 @@ def choice(first: Any, second: Any) -> float:
     >>> round(choice(one, two), 3)
     1.434
     """
-    logs = []
-    for weights, penalties, rate in (first, second):
-        own = np.log(weights.astype(float)) - float(rate) * penalties
-        logs.append(own - np.logaddexp.reduce(own))
-    return float(np.abs(logs[0] - logs[1]).max())
+    return float(np.abs(_log_chances(*first) - _log_chances(*second)).max())
+
+
+def _log_chances(weights: Any, penalties: Any, rate: Fraction) -> Floats:
+    own = np.log(weights.astype(float)) - float(rate) * penalties
+    return np.asarray(own - np.logaddexp.reduce(own))
+
+
+@lru_cache(maxsize=2**6)
+def _of_choice(draw: Draw) -> Floats:
+    """Return the logarithms of a draw that is compared with several others."""
+    return _log_chances(*draw.exact)
 
 
 # --- smooth noise --------------------------------------------------------------------------------
@@ -292,29 +301,32 @@ def _noisy_top_k(mechanism: Any, scores: list[int], given: Any) -> float:
 # --- what has an optimum inside ------------------------------------------------------------------
 
 
-def objective(mechanism: Any, first: Any, second: Any, output: Any) -> float:
+def objective(one: Draw, two: Draw) -> float:
     """Of a perturbed minimum: the noise that leads to it, its Jacobian, and the solver's part.
 
     Noise Z leads to the minimum t where f(Z) - Z = t, in lattice steps. f is a contraction, so that
     Z is found by iteration. The density of t is that of Z over |det(1 - f')|.
     """
-    noises, determinants = [], []
-    for minimum in (first, second):
-        noise = [0] * len(output)
-        for _ in range(500):
-            new = [int(a) - int(t) for a, t in zip(minimum(noise), output, strict=True)]
-            moved = max(abs(a - b) for a, b in zip(new, noise, strict=True))
-            noise = new
-            if moved <= 2:
-                break
-        noises.append(noise)
-        determinants.append(_log_determinant(minimum, noise, float(mechanism.inner.scale)))
-    sizes = [abs(a - b) for a, b in zip(*noises, strict=True)]
-    far = float(mechanism.norm(sizes))
     from heldout.kernel.noise.fits import SLACK
 
-    curved = abs(determinants[0] - determinants[1])
-    return far / float(mechanism.inner.scale) + curved + float(SLACK * mechanism.epsilon)
+    mechanism, (noise, curved), (other, bent) = one.mechanism, _led_to(one), _led_to(two)
+    far = float(mechanism.norm([abs(a - b) for a, b in zip(noise, other, strict=True)]))
+    return (
+        far / float(mechanism.inner.scale) + abs(curved - bent) + float(SLACK * mechanism.epsilon)
+    )
+
+
+@lru_cache(maxsize=2**6)
+def _led_to(draw: Draw) -> tuple[list[int], float]:
+    """Return the noise that leads to a draw's output, and the logarithm of its determinant."""
+    noise = [0] * len(draw.output)
+    for _ in range(500):
+        new = [int(a) - int(t) for a, t in zip(draw.exact(noise), draw.output, strict=True)]
+        moved = max(abs(a - b) for a, b in zip(new, noise, strict=True))
+        noise = new
+        if moved <= 2:
+            break
+    return noise, _log_determinant(draw.exact, noise, float(draw.mechanism.inner.scale))
 
 
 def _log_determinant(minimum: Any, noise: list[int], scale: float) -> float:
@@ -379,24 +391,39 @@ def _detours(moved: Any, low: int, high: int) -> list[float]:
 # --- the loss of all draws -----------------------------------------------------------------------
 
 
-def loss_of(first: Tape, second: Tape) -> Fraction | float:
-    """Return the loss of all draws together; exact where every draw has Laplace noise.
+def losses_of(first: Tape, second: Tape) -> tuple[Fraction | float, float]:
+    """Return the loss of all draws together, and the largest of one draw over its own claim.
 
-    It is rho where a draw has Gaussian noise, which has no largest ratio; there a pure loss counts
-    half its square.
+    The first is exact where every draw has Laplace noise. It is rho where a draw has Gaussian
+    noise, which has no largest ratio; there a pure loss counts half its square. Without the second
+    a step that is too dear could hide behind others for which the pair is not the worst.
     """
     rho = any(draw.kind == GAUSSIAN for draw in first.draws)
-    total: Fraction | float = Fraction(0)
+    losses: list[tuple[Draw, Fraction | float]] = []
     bars: dict[int, list[tuple[Draw, Draw]]] = {}
     for one, two in zip(first.draws, second.draws, strict=True):
         if one.kind == "bar":  # all queries of one bar are one draw
             bars.setdefault(one.mechanism.paid, []).append((one, two))
         else:
-            loss = LOSSES[one.kind](one, two)
-            total += loss**2 / 2 if rho and one.kind != GAUSSIAN else loss
-    for queries in bars.values():
-        total += _bar(queries)
-    return total
+            losses.append((one, LOSSES[one.kind](one, two)))
+    losses += [(queries[0][0], _bar(queries)) for queries in bars.values()]
+    total: Fraction | float = Fraction(0)
+    steps: dict[object, tuple[Draw, Fraction | float]] = {}
+    for one, loss in losses:
+        total += loss**2 / 2 if rho and one.kind != GAUSSIAN else loss
+        _, before = steps.get(one.whole or one, (one, 0))
+        steps[one.whole or one] = one, before + loss
+    claimed = [(loss, _claim_of(one)) for one, loss in steps.values()]
+    return total, max((float(loss / claim) for loss, claim in claimed if claim), default=0.0)
+
+
+@lru_cache(maxsize=2**12)
+def _claim_of(draw: Draw) -> Fraction | None:
+    """Return what the mechanism of a draw claims; None where it has no price of its own."""
+    if not hasattr(draw.claims, "event"):
+        return None
+    own = price(draw.claims.event())
+    return own.rho if draw.kind == GAUSSIAN else own.epsilon
 
 
 def _vector(one: Draw, two: Draw) -> Fraction:
@@ -426,12 +453,12 @@ LOSSES: Final[Mapping[str, Callable[[Draw, Draw], Fraction | float]]] = {
     "parts": lambda one, two: parts(one.mechanism, one.exact, two.exact),
     "Wishart": lambda one, two: wishart(one.mechanism, one.exact, two.exact),
     "order": lambda one, two: 0,
-    "choice": lambda one, two: choice(one.exact, two.exact),
+    "choice": lambda one, two: float(np.abs(_of_choice(one) - _of_choice(two)).max()),
     "smooth noise": lambda one, two: smooth(one.mechanism, one.exact, two.exact),
     "median": lambda one, two: medians(one.mechanism, one.exact, two.exact),
     "sparse vector": _sparse,
     "top k": lambda one, two: top_k(one.mechanism, one.exact, two.exact, one.output),
-    "objective": lambda one, two: objective(one.mechanism, one.exact, two.exact, one.output),
+    "objective": objective,
     "partition": lambda one, two: partitions(one.mechanism, one.exact, two.exact, one.output),
 }
 """The loss of a draw by its kind."""

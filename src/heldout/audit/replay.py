@@ -15,7 +15,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf
@@ -29,11 +29,12 @@ import numpy as np
 import numpy.typing as npt
 
 from heldout import questions as q
-from heldout.audit.log_ratios import loss_of
+from heldout.audit.log_ratios import losses_of
 from heldout.audit.replay_page import TOLERANCE, Replay
 from heldout.audit.subjects import ANYTHING
 from heldout.audit.tables import (
     ADD_REMOVE,
+    ENGINES,
     ENTRANCES,
     LABEL,
     REPLACE_ONE,
@@ -78,10 +79,10 @@ TRIES: Final = 6
 FEWEST_TRIES: Final = 100
 """Tables that are drawn at least: a few in a row may all be refused."""
 AROUND: Final = 20
-"""Neighbours that are drawn of one table, whose answers are recorded once for all of them."""
+"""Pairs among the tables that are drawn together, which are all asked with the same noise."""
 READ: Final = 5
-"""Of so many tables one is read in full, and one neighbour of it; of the others all that may be
-kept is compared."""
+"""Of so many of them one is read in full, with one neighbour, on each engine; of the others all
+that may be kept is compared, which is what a release is read off."""
 
 
 # --- one pair ------------------------------------------------------------------------------------
@@ -104,11 +105,13 @@ class Comparison:
     loss: Fraction | float
     differences: tuple[str, ...] = ()
     """What should be equal and is not; a word and the beginning of both."""
+    step: float = 0.0
+    """The largest loss of a single draw, over what its own mechanism claims."""
 
     @property
     def ratio(self) -> float:
         """Return realised loss over claim; infinite where the neighbours differ for sure."""
-        return float("inf") if self.differences else float(self.loss / self.claim)
+        return float("inf") if self.differences else max(self.step, float(self.loss / self.claim))
 
     @property
     def holds(self) -> bool:
@@ -129,12 +132,31 @@ def record(ask: Ask, forced: Tape | None = None) -> Recording:
 
 def compare_with(first: Recording, ask: Ask) -> Comparison:
     """Ask a neighbour with the noise of what was asked before; what it shows must be the same."""
+    return _compare(first, _follow(first, ask))
+
+
+_Asked = tuple[Question[Any], list[Recording | str]]
+"""A question, and what was recorded of each of several tables; the first one drew the noise."""
+
+
+def _follow(first: Recording | str, ask: Ask) -> Recording | str:
+    """Ask another table with the noise of the first; return why, where it goes another way."""
+    assert isinstance(first, Recording)
     try:
-        second = record(ask, forced=first.tape)
+        return record(ask, forced=first.tape)
     except PathsPart as parted:
-        return Comparison(first.price, float("inf"), (f"the draws: {parted}",))
+        return f"the draws: {parted}"
     except HeldoutError as error:
-        return Comparison(first.price, float("inf"), (f"the neighbour is refused: {error}",))
+        return f"the neighbour is refused: {error}"
+
+
+def _compare(first: Recording | str, second: Recording | str) -> Comparison:
+    """Compare two neighbours that were asked with the same noise."""
+    for side in (first, second):
+        if isinstance(side, str):
+            return Comparison(Fraction(1), float("inf"), (side,))
+    assert isinstance(first, Recording)
+    assert isinstance(second, Recording)
     different = [
         f"{name}: {_part(first.shown.get(name, ''), text)}"
         for name, text in second.shown.items()
@@ -142,7 +164,8 @@ def compare_with(first: Recording, ask: Ask) -> Comparison:
     ]
     if first.price != second.price:
         different.append(f"the price: {first.price} and {second.price}")
-    return Comparison(first.price, loss_of(first.tape, second.tape), tuple(different))
+    loss, step = losses_of(first.tape, second.tape)
+    return Comparison(first.price, loss, tuple(different), step)
 
 
 def _part(one: str, two: str) -> str:
@@ -229,6 +252,7 @@ class Connections:
 
     def connect(self, *words: Any, **named: Any) -> object:
         connection = self._idle.pop() if self._idle else self._connect(*words, **named)
+        connection.execute("SET threads = 1")  # of a few rows: more take longer
         self._busy.append(connection)
         return connection
 
@@ -298,14 +322,9 @@ class _Corner:
                 replay.cell(ways[0].kind, self.relation, self.unit, self.entrance.name)
 
     @property
-    def most_ways(self) -> int:
-        """Return in how many ways a kind is asked: a table takes one of them."""
-        return max(map(len, self.questions), default=1)
-
-    @property
     def missing(self) -> int:
         """Return how many pairs the kind with the fewest needs yet."""
-        tries = 2 * self.most_ways
+        tries = 2 * max(map(len, self.questions), default=1)
         fewest = [
             self.asked.get(ways[0].kind, 0)
             for ways in self.questions
@@ -322,39 +341,57 @@ class _Corner:
             random,
             relation=self.relation,
             rows_per_unit=None if self.unit == BY_ROW else random.randint(1, MOST),
-            count=min(AROUND, self.missing, max(1, self.pairs // self.most_ways)),
+            count=min(AROUND, self.missing),
             mixed=random.random() < self.mixed,
             keyed=entrance.keyed or random.random() < 0.3,
             typed=entrance.typed,
             outcome=self.made_up.outcome,
         )
         with connections.lent():
-            session = self._open(around, around.rows, turn)
+            session = self._open(around, around.tables[0], turn)
             if session is None:
                 replay.refused += 1
                 return
             self.tables += 1
-            first = [
-                (question, record(_asking(session, question, reading=turn % READ == 0)))
-                for question in self._chosen(session, turn)
+            reading = turn % READ == 0 and entrance.name in ENGINES
+            # Those asked of the most tables first: a booking says what was spent before it.
+            chosen = sorted(self._chosen(session, turn), key=lambda one: -one[1])
+            asked: list[tuple[Question[Any], list[tuple[int, int]], dict[int, Recording | str]]] = [
+                (
+                    question,
+                    around.pairs[:most],
+                    {0: record(_asking(session, question, reading=reading))},
+                )
+                for question, most in chosen
             ]
-            if not first:
-                return
-            for question, _ in first:
-                self.asked.setdefault(question.kind, 0)
-            for place, rows in enumerate(around.others):
-                with connections.lent():
-                    other = self._open(around, rows, turn)
-                    replay.refused += other is None
-                    if other is None:
-                        continue
-                    reading = turn % READ == 0 and place == 0
-                    mixed = any(row.forms for row in rows)
-                    for question, recording in first:
-                        result = compare_with(recording, _asking(other, question, reading=reading))
-                        cell = (question.kind, self.relation, self.unit, entrance.name)
-                        replay.cell(*cell).add(result, str(question.booked()), mixed=mixed)
-                        self.asked[question.kind] = self.asked.get(question.kind, 0) + 1
+        if not asked:
+            return
+        for question, _, _ in asked:
+            self.asked.setdefault(question.kind, 0)
+        for place, rows in enumerate(around.tables[1:], 1):
+            here = [
+                (question, recordings)
+                for question, pairs, recordings in asked
+                if place <= pairs[-1][1]
+            ]
+            if not here:
+                break
+            with connections.lent():
+                other = self._open(around, rows, turn)
+                replay.refused += other is None
+                if other is None:
+                    continue
+                for question, recordings in here:
+                    ask = _asking(other, question, reading=reading and place == 1)
+                    recordings[place] = _follow(recordings[0], ask)
+        for question, pairs, recordings in asked:
+            cell = replay.cell(question.kind, self.relation, self.unit, entrance.name)
+            for before, after in pairs:
+                if before in recordings and after in recordings:
+                    mixed = any(row.forms for at in (before, after) for row in around.tables[at])
+                    result = _compare(recordings[before], recordings[after])
+                    cell.add(result, str(question.booked()), mixed=mixed)
+                    self.asked[question.kind] += 1
 
     def _open(self, around: Neighbourhood, rows: list[Row], turn: int) -> PrivateSession | None:
         """Return a session; None where the table is refused before anything was asked of it."""
@@ -365,18 +402,19 @@ class _Corner:
             return None
         return PrivateSession(private, budget=ANYTHING)
 
-    def _chosen(self, session: PrivateSession, turn: int) -> Iterator[Question[Any]]:
-        """Yield a question per kind that has not enough pairs yet, in turns."""
+    def _chosen(self, session: PrivateSession, turn: int) -> Iterator[tuple[Question[Any], int]]:
+        """Yield a question per kind that has not enough pairs yet, in turns; and how many now."""
         for ways in self.questions:
             question = ways[turn % len(ways)]
-            if self.asked.get(question.kind, 0) >= self.pairs:
+            most = min(self.pairs - self.asked.get(question.kind, 0), -(-self.pairs // len(ways)))
+            if most <= 0:
                 continue
             try:
                 question.check(session.dataset)
                 question.request(session.dataset)
             except HeldoutError:  # cannot be asked of such rows, by what is public of them
                 continue
-            yield question
+            yield question, most
 
 
 # --- the run -------------------------------------------------------------------------------------
@@ -657,20 +695,20 @@ def _replay_shares(replay: Replay, random: Random, connections: Connections) -> 
                 private = MADE_UP[ScoredRows].open(table, **around.custody)
                 return PrivateSession(private, budget=ANYTHING)
 
-            session = open_session(around.rows)
-            shared = []
+            session = open_session(around.tables[0])
+            shared: list[_Asked] = []
             for question in (kind.to_replay()[0] for kind in q.registered()):
-                try:
-                    shared.append((question, record(_ask_share(session, question))))
-                except ArgumentError:  # cannot be handed in
-                    continue
-            for rows in around.others:
+                with suppress(ArgumentError):  # cannot be handed in
+                    shared.append((question, [record(_ask_share(session, question))]))
+            for rows in around.tables[1:]:
                 with connections.lent():
                     other = open_session(rows)
-                    for question, first in shared:
-                        place = (f"share-of-{question.kind}", relation, unit, HERE)
-                        result = compare_with(first, _ask_share(other, question))
-                        replay.cell(*place).add(result, question.kind)
+                    for question, asked in shared:
+                        asked.append(_follow(asked[0], _ask_share(other, question)))
+            for question, asked in shared:
+                cell = replay.cell(f"share-of-{question.kind}", relation, unit, HERE)
+                for before, after in around.pairs:
+                    cell.add(_compare(asked[before], asked[after]), question.kind)
 
 
 def _ask_share(session: PrivateSession, question: Question[Any]) -> Ask:

@@ -221,18 +221,22 @@ Every kind of question is asked of a made-up table through the public interface,
 noise is recorded. Then it is asked of a neighbour with the same outputs forced. Kinds, scales,
 shapes, order and number of the draws, and everything that is released, must be equal: a difference
 is a leak without a bound and is shown as a ratio of infinity. The loss of all draws together, over
-the price, is the *ratio*; more than 1 would be a broken promise. Neighbours differ in one row, or
-in one unit of up to 3 counted rows (and up to 5 in the table); under the relation `label` in their
-outcomes alone. There are ties, cells at the edges of bins and missing cells; where the storage does
-not declare types, one person's cells may have other encodings (1, 1.0, True, Decimal("1.0"), "1").
+the price, is the *ratio*, or that of a single step over what its own noise claims, if it is larger;
+more than 1 would be a broken promise. Neighbours differ in one row, or in one unit of up to 3
+counted rows (and up to 5 in the table); under the relation `label` in their outcomes alone. Each
+two of up to 7 tables that differ in the same row or unit are a pair; under `add-remove` each two
+of up to 12 of which one has one more. There are ties, cells at the edges of bins and missing cells;
+where the storage does not declare types, one person's cells may have other encodings (1, 1.0, True,
+Decimal("1.0"), "1").
 How it is done: [security](security.md#the-audit).
 
 DuckDB counts lists and the files and frames beside them. Lists, PostgreSQL and Spark have all
-pairs, the other entrances a quarter. In parentheses: pairs; *mixed*: those of them, in all of the
-line, in mixed encodings. A dash: the question is refused for such rows, by what is public of them.
-*sources*: a digest of the code that decides what a kind draws (its module and all that this
-imports, and the replay's own); a line is replayed again when it changes. A star: replayed on older
-sources than its line.
+pairs, the other entrances a quarter. What may be kept of an answer is compared in all tables; what
+is read off it, on those three, for every fifth group of tables. In parentheses: pairs; *mixed*:
+those of them, in all of the line, in mixed encodings. A dash: the question is refused for such
+rows, by what is public of them. *sources*: a digest of the code that decides what a kind draws (its
+module and all that this imports, and the replay's own); a line is replayed again when it changes. A
+star: replayed on older sources than its line.
 
 {verdict}
 """

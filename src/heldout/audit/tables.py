@@ -9,6 +9,7 @@ import atexit
 import csv
 import itertools
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,7 +20,9 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
 
+from heldout.data import sql
 from heldout.kernel.neighbours import Neighbours
 from heldout.questions.worst_cases import Column
 
@@ -45,10 +48,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """A table and several neighbours of it, and what is declared of all of them."""
+    """Tables of which many pairs are neighbours, and what is declared of all of them.
 
-    rows: list[Row]
-    others: list[list[Row]]
+    Tables that differ in one and the same row are all neighbours of each other. A table where each
+    of several rows is present or absent has a neighbour for each of them.
+    """
+
+    tables: list[list[Row]]
+    pairs: list[tuple[int, int]]
+    """Places of tables that are neighbours; the later one is never before the first."""
     columns: Columns
     custody: Mapping[str, Any]
 
@@ -82,24 +90,24 @@ def draw_neighbours(
     typed: bool = False,
     outcome: tuple[str, ...] = (),
 ) -> Neighbourhood:
-    """Return a table and `count` neighbours; `mixed` gives one person's cells other encodings.
+    """Return tables with `count` pairs of neighbours; `mixed` gives new cells other encodings.
 
     Where the storage is `typed`, only the digits of decimals differ. Where rows have no key, a
     person's rows are distinguished by their order. Label neighbours differ in `outcome` alone.
     """
+    pairs = _cube(count) if relation == ADD_REMOVE else _clique(count)
+    several = 1 + max(after for _, after in pairs)
     custody: dict[str, Any] = {"neighbours": relation}
     if rows_per_unit is None:
-        rows, others = _by_row(
-            columns, random, relation, count, mixed and not typed, outcome=outcome
-        )
+        tables = _by_row(columns, random, relation, several, mixed and not typed, outcome=outcome)
     else:
         styles = ["decimal"] if mixed and typed else [*STYLES] if mixed else [*STYLES][:-1]
         style = random.choice(styles)
-        rows, others = _by_person(
+        tables = _by_person(
             columns,
             random,
             relation,
-            count,
+            several,
             mixed,
             typed=typed,
             most=rows_per_unit,
@@ -111,7 +119,32 @@ def draw_neighbours(
     if keyed:
         columns = {**columns, KEY: Column((), type="bigint")}
         custody["row_key"] = KEY
-    return Neighbourhood(rows, others, columns, custody)
+    return Neighbourhood(tables, pairs, columns, custody)
+
+
+def _clique(count: int) -> list[tuple[int, int]]:
+    """Return the first pairs of tables that all differ in one row.
+
+    >>> _clique(4)
+    [(0, 1), (0, 2), (1, 2), (0, 3)]
+    """
+    every = ((before, after) for after in itertools.count(1) for before in range(after))
+    return list(itertools.islice(every, count))
+
+
+def _cube(count: int) -> list[tuple[int, int]]:
+    """Return the first pairs of numbers that differ in one bit: of a row that is there or not.
+
+    >>> _cube(4)
+    [(0, 1), (0, 2), (1, 3), (2, 3)]
+    """
+    every = (
+        (after ^ (1 << bit), after)
+        for after in itertools.count(1)
+        for bit in reversed(range(after.bit_length()))
+        if after & (1 << bit)
+    )
+    return list(itertools.islice(every, count))
 
 
 def _draw(column: Column, random: Random) -> object:
@@ -132,46 +165,61 @@ def _by_row(
     columns: Columns,
     random: Random,
     relation: str,
-    count: int,
+    several: int,
     mixed: bool,
     *,
     outcome: tuple[str, ...],
-) -> tuple[list[Row], list[list[Row]]]:
-    """Return a table and others with one row more or less, or another in its place."""
+) -> list[list[Row]]:
+    """Return a table and others with another row in one place; or with rows more or less."""
     rows = [_row(columns, random, False, False, **{KEY: at}) for at in range(random.randint(6, 20))]
     if random.random() < 0.5:  # ties: whole rows come several times
         rows += [Row({**random.choice(rows).cells, KEY: 100 + i}) for i in range(6)]
-    others = []
-    for _ in range(count):
-        at, other = random.randrange(len(rows)), list(rows)
+    if relation == ADD_REMOVE:
+        places = random.sample(range(len(rows)), (several - 1).bit_length())
+        # A row in front of the place, or none: then the row at the place leaves.
+        new = [
+            _row(columns, random, mixed, False, **{KEY: random.choice([777, LARGE + 3]) + bit})
+            if random.random() < 0.7
+            else None
+            for bit in range(len(places))
+        ]
+
+        def turn(bits: int) -> list[Row]:
+            turned = {at: new[bit] for bit, at in enumerate(places) if bits >> bit & 1}
+            both = (
+                [row] if at not in turned else [] if turned[at] is None else [turned[at], row]
+                for at, row in enumerate(rows)
+            )
+            return [row for own in both for row in own if row is not None]
+
+        return [turn(bits) for bits in range(several)]
+    at, tables = random.randrange(len(rows)), [rows]
+    for _ in range(several - 1):
+        other = list(rows)
         if relation == LABEL:
             other[at] = _with_outcome(rows[at], columns, random, mixed, outcome)
-            others.append(other)
-            continue
-        come = _row(columns, random, mixed, False, **{KEY: random.choice([777, LARGE + 3])})
-        if relation == REPLACE_ONE:
-            other[at] = come
-        elif random.random() < 0.7:
-            other.insert(at, come)
         else:
-            del other[at]
-        others.append(other)
-    return rows, others
+            keys = {KEY: random.choice([777, LARGE + 3])}
+            other[at] = _row(columns, random, mixed, False, **keys)
+        tables.append(other)
+    return tables
 
 
 def _by_person(
     columns: Columns,
     random: Random,
     relation: str,
-    count: int,
+    several: int,
     mixed: bool,
     *,
     typed: bool,
     most: int,
     name: Callable[[int], Any],
     outcome: tuple[str, ...],
-) -> tuple[list[Row], list[list[Row]]]:
-    """Return a table where everybody has 1 to most + 2 rows; one person's differ in the others."""
+) -> list[list[Row]]:
+    """Return tables where everybody has 1 to most + 2 rows; one person's differ in the others, or
+    some people's are there or not.
+    """
     keys = iter(random.sample(range(10_000), 2_000))
 
     def rows_of(who: Any, mixed: bool = False) -> list[Row]:
@@ -179,34 +227,53 @@ def _by_person(
         return [_row(columns, random, mixed, typed, **{WHO: who, KEY: next(keys)}) for _ in own]
 
     people = [rows_of(name(i)) for i in range(random.randint(3, 7))]
-    rows, others = _merge(people, random), []
-    for _ in range(count):
+    tables = [_merge(people, random)]
+    own = random.choice(people)
+    strangers = random.sample(STRANGERS, len(STRANGERS))
+
+    def newcomer(names: Sequence[Any]) -> list[Row]:
+        strange = mixed and not typed and random.random() < 0.6
+        return rows_of(strangers.pop() if strange else random.choice(names), mixed)
+
+    if relation == ADD_REMOVE:
+        bits = (several - 1).bit_length()
+        leave = random.sample(people, min(sum(random.random() < 0.3 for _ in range(bits)), 2))
+        come = [newcomer([name(99 - bit)]) for bit in range(bits - len(leave))]
+        turns = random.sample([*leave, *come], bits)
+        for turned in range(1, several):
+            now = {id(one) for bit, one in enumerate(turns) if turned >> bit & 1}
+            left = [one for one in people if id(one) not in now]
+            order = _merge(left, random) if random.random() < 0.5 else _of(tables[0], left)
+            for one in come:
+                order = _insert(order, one if id(one) in now else [], random)
+            tables.append(order)
+        return tables
+    for _ in range(several - 1):
         if relation == LABEL:
-            own, forms = random.choice(people), mixed and not typed
+            forms = mixed and not typed
             changed = [row for row in own if random.random() < 0.8] or own
-            others.append(
+            tables.append(
                 [
                     _with_outcome(row, columns, random, forms, outcome)
                     if any(row is one for one in changed)
                     else row
-                    for row in rows
+                    for row in tables[0]
                 ]
             )
             continue
-        left, order = list(people), rows
-        leaves = relation == REPLACE_ONE or random.random() < 0.3
-        arrives = not leaves or (relation == REPLACE_ONE and random.random() < 0.8)
-        gone = left.pop(random.randrange(len(left))) if leaves else []
-        order = [row for row in rows if row not in gone]
-        if random.random() < 0.5:
-            order = _merge(left, random)
-        come: list[Row] = []
-        if arrives:
-            own = random.choice([gone[0].cells[WHO] if gone else name(99), name(98)])
-            strange = mixed and not typed and random.random() < 0.6
-            come = rows_of(random.choice(STRANGERS) if strange else own, mixed)
-        others.append(_insert(order, come, random))
-    return rows, others
+        left = [one for one in people if one is not own]
+        order = _merge(left, random) if random.random() < 0.5 else _of(tables[0], left)
+        arrives = random.random() < 0.8
+        strangers = random.sample(STRANGERS, len(STRANGERS))
+        names = [own[0].cells[WHO], name(98)]
+        tables.append(_insert(order, newcomer(names) if arrives else [], random))
+    return tables
+
+
+def _of(rows: list[Row], people: Sequence[list[Row]]) -> list[Row]:
+    """Return the rows of these people, in the order of the table."""
+    there = {id(row) for one in people for row in one}
+    return [row for row in rows if id(row) in there]
 
 
 def _with_outcome(
@@ -417,7 +484,7 @@ def _store_postgres(rows: list[Row], columns: Columns, place: Any, turn: int) ->
     connection, address, schema = place
     types = {"double": "DOUBLE PRECISION", "bigint": "BIGINT", "text": "TEXT", "decimal": "NUMERIC"}
     listed = ", ".join(f'"{name}" {types[column.type]}' for name, column in columns.items())
-    table = f"{schema}.t{next(_COUNTER)}"
+    table = f"{schema}.t{next(_COUNTER):09}"
     connection.execute(f"CREATE TABLE {table} ({listed})")
     with connection.cursor().copy(f"COPY {table} FROM STDIN") as copied:
         for cells in zip(*_cells(rows, columns).values(), strict=True):
@@ -459,6 +526,28 @@ def pairs_needed(entrance: str, pairs: int) -> int:
     return pairs if entrance in ENGINES else -(-pairs // 4)
 
 
+_NAMES: Final = re.compile(r"(?<=\bt)\d{9}\b|(?<=heldout_(?:rows|held)_)[0-9a-f]{16}\b")
+
+
+@cache
+def _put_into(statement: str, dialect: str) -> str:
+    return str(sql.transpile.__wrapped__(statement, dialect=dialect))
+
+
+def _put_into_once(statement: str, *, dialect: str) -> str:
+    """Return a statement in an engine's dialect, translated once for all names of tables.
+
+    >>> _put_into_once('SELECT "y" FROM "s"."t000000012"', dialect="postgres").split()[-1]
+    '"s"."t000000012"'
+    """
+    names = set(_NAMES.findall(statement))
+    if len(names) != 1:
+        return _put_into(statement, dialect)
+    [name] = names
+    zeros = "0" * len(name)
+    return _put_into(statement.replace(name, zeros), dialect).replace(zeros, name)
+
+
 @contextmanager
 def open_entrances(names: Sequence[str] = ENTRANCES) -> Iterator[list[Entrance]]:
     """Open those that there are: PostgreSQL where HELDOUT_TEST_POSTGRES is set, Spark likewise."""
@@ -468,9 +557,11 @@ def open_entrances(names: Sequence[str] = ENTRANCES) -> Iterator[list[Entrance]]
         there = [replace(entrance, place=folder) for entrance in _LOCAL if entrance.name in names]
         address = os.environ.get("HELDOUT_TEST_POSTGRES")
         if "PostgreSQL" in names and address:
+            stack.enter_context(patch("heldout.data.postgres.transpile", _put_into_once))
             place = stack.enter_context(_postgres(address))
             there.append(Entrance("PostgreSQL", _store_postgres, place, keyed=True, typed=True))
         if "Spark" in names and os.environ.get("HELDOUT_TEST_SPARK"):
+            stack.enter_context(patch("heldout.data.spark.transpile", _put_into_once))
             session = _spark()
             there.append(Entrance("Spark", _store_spark, session, keyed=True, typed=True))
         yield there

@@ -20,11 +20,13 @@ from unittest.mock import patch
 import numpy as np
 import numpy.typing as npt
 
+from heldout.kernel.curves.heldout import CountsWithArea
+from heldout.kernel.curves.labels import LabelCurves
 from heldout.kernel.curves.thresholds import SmoothMedian
 from heldout.kernel.noise import selection, source
 from heldout.kernel.noise.additive import DiscreteGaussian, DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.dawa import Dawa, scaled_costs
-from heldout.kernel.noise.disjoint import SummedParts
+from heldout.kernel.noise.disjoint import EachGroup, SummedParts
 from heldout.kernel.noise.fits import ObjectivePerturbation, WishartDifference
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.noise.selection import AboveBar, NoisyTopK, PermuteAndFlip, SparseVector
@@ -60,6 +62,20 @@ class Draw:
     exact: Any
     output: Any
     mechanism: Any = None
+    whole: Any = None
+    """Of what is drawn inside a mechanism that claims for several draws together: its use."""
+
+    @property
+    def claims(self) -> Any:
+        """Return the mechanism whose claim covers this draw."""
+        return self.mechanism if self.whole is None else self.whole.mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """One use of a mechanism that claims for several draws together."""
+
+    mechanism: Any
 
 
 @dataclass
@@ -82,6 +98,7 @@ class Tape:
     forced: "Tape | None" = None
     draws: list[Draw] = field(default_factory=list)
     _depth: int = 0
+    _whole: Whole | None = None
 
     def draw(
         self,
@@ -102,8 +119,17 @@ class Tape:
                 self._depth -= 1
         else:
             output = self._other(kind, public)
-        self.draws.append(Draw(kind, public, exact, copy.deepcopy(output), mechanism))
+        self.draws.append(Draw(kind, public, exact, copy.deepcopy(output), mechanism, self._whole))
         return output
+
+    @contextmanager
+    def inside(self, mechanism: object) -> Iterator[None]:
+        """Take what is drawn now for parts of this mechanism, or of the one that it is within."""
+        outer, self._whole = self._whole, self._whole or Whole(mechanism)
+        try:
+            yield
+        finally:
+            self._whole = outer
 
     def _other(self, kind: str, public: str) -> object:
         assert self.forced is not None
@@ -157,6 +183,19 @@ class _Watched:
             return tape.draw(self.kind, public, exact, lambda: original(*words, **named), mechanism)
 
         return draw
+
+
+class _WatchedWhole(_Watched):
+    """A mechanism whose draws have no claims of their own."""
+
+    def on(self, tape: Tape) -> Callable[..., object]:
+        original = getattr(self.owner, self.name)
+
+        def sample(mechanism: object, *words: Any, **named: Any) -> object:
+            with tape.inside(mechanism):
+                return original(mechanism, *words, **named)
+
+        return sample
 
 
 class _WatchedShare(_Watched):
@@ -259,4 +298,7 @@ _WATCHED: Final = (
     _WatchedShare(NoiseShare, "sample", "share of noise", lambda *_: None),
     _Watched(ObjectivePerturbation, "sample", "objective", _see_objective),
     _Watched(Dawa, "_partition", "partition", _see_partition),
+    _WatchedWhole(EachGroup, "sample", "", lambda *_: None),
+    _WatchedWhole(CountsWithArea, "draw", "", lambda *_: None),
+    _WatchedWhole(LabelCurves, "sample", "", lambda *_: None),
 )
