@@ -11,6 +11,8 @@ import pytest
 from tests.server.clicking import Clicking
 from tests.server.conftest import Site, write_rows
 
+from heldout.server import evaluations
+
 ROWS = {"id": list(range(500)), "age": [18 + at % 60 for at in range(500)]}
 ROWS |= {"pay": [1000.0 * (at % 60) for at in range(500)]}
 DECLARATION = {"row_key": "id", "measured": {"values": {"age": [18, 78], "pay": [0, 60000]}}}
@@ -110,6 +112,38 @@ def test_a_custodian_publishes_by_a_form(site: Site) -> None:
         "/datasets/people/publish", seen="/datasets/people", **form | {"epsilon": "much"}
     )
     assert wrong.status_code == 422
+
+
+def test_a_twin_is_nobodys_before_its_tick(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    ana = site.client("ana")
+    address = "/api/v1/datasets/people/published"
+    published(site, "early", epsilon="1/100", separability=None).raise_for_status()
+    site.work()
+    shown = ana.get(address).json()
+    file = f"{address}/{shown[0]['id']}.csv"
+    visible = shown[0]["published"]
+    monkeypatch.setattr(evaluations, "now", lambda: visible - 0.001)
+    assert ana.get(file).status_code == 404
+    assert shown[0] not in ana.get(address).json()
+    monkeypatch.setattr(evaluations, "now", lambda: visible)
+    assert ana.get(file).status_code == 200
+    assert shown[0] in ana.get(address).json()
+
+
+def test_what_an_analyst_buys_is_hers_alone(site: Site) -> None:
+    address = "/api/v1/datasets/people/published"
+    before = site.client("carol").get(address).json()
+    body = {"dataset": "people", "questions": [TWIN | {"epsilon": "1", "separability": None}]}
+    asked = site.client("ana").post(
+        "/api/v1/evaluations", json=body, headers={"Idempotency-Key": "hers"}
+    )
+    asked.raise_for_status()
+    site.work()
+    identity = asked.json()["id"]
+    assert site.client("ana").get(f"/api/v1/evaluations/{identity}").json()["state"] == "answered"
+    for who in ("carol", "ana"):
+        assert site.client(who).get(address).json() == before
+        assert site.client(who).get(f"{address}/{identity}.csv").status_code == 404
 
 
 def test_somebody_without_a_share_sees_nothing_of_it(site: Site) -> None:
