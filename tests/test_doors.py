@@ -60,6 +60,7 @@ def test_only_the_command_line_names_options() -> None:
             "such as age=0,120, or a=b:1.",
         ),
         ("must be like x, got 'a=1'.", "must be like x, got 'a=1'.", "must be like x, got 'a=1'."),
+        ("No. Add groups={'a': [1]}.", 'No. Add "groups": {"a": [1]}.', "No. Add --groups a=1."),
         ("Wrong. Pass nowhere=1. Ask.", 'Wrong. Pass "nowhere": 1. Ask.', "Wrong. Ask."),
     ],
 )

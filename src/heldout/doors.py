@@ -68,9 +68,13 @@ def as_typed(text: str, options: Collection[str], renamed: Mapping[str, str]) ->
         typed = "" if value is NOTHING or option.endswith(" ") else _typed(value)
         return f"{option.strip()} {typed}".strip()
 
-    first, *advice = (_rewritten(sentence, spelt) for sentence in _SENTENCE.split(text))
-    useful = (one for one in advice if _is_open(one) or not any(_arguments(one)))
-    return " ".join([first, *useful])
+    def is_useful(sentence: str) -> bool:
+        written = (spelt(name, value) for name, value, _, _ in _arguments(sentence))
+        return _is_open(sentence) or None not in written
+
+    first, *advice = _SENTENCE.split(text)
+    sentences = (first, *filter(is_useful, advice))
+    return " ".join(_rewritten(sentence, spelt) for sentence in sentences)
 
 
 def _is_open(sentence: str) -> bool:

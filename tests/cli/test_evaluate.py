@@ -198,7 +198,7 @@ def test_scores_of_any_size_are_mapped_or_clipped_as_declared(run):
     assert clipped["subject"]["score_range"] == [-1.0, 4.0]
     both = run(*asked, "--score-range", "-1", "4", "--score-map", "0", "1")
     assert both.code == 2
-    assert both.err.startswith("heldout: Pass either score_range= or score_map=")
+    assert both.err.startswith("heldout: Pass either --score-range or --score-map")
 
 
 @pytest.mark.chance(louder(0, 14, 10))
