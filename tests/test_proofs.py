@@ -177,3 +177,8 @@ def test_what_dies_after_the_booking_stays_booked(
     with pytest.raises(KeyboardInterrupt):
         session.confusion(threshold=0.5, epsilon="1/4")
     assert str(session.remaining) == "epsilon 0.75"
+
+
+def test_a_misspelt_proof_is_shown_a_near_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert hashes.main(["--write", "one-dor"]) != 0
+    assert capsys.readouterr().out == "no such proof: one-dor. Did you mean one-door?\n"

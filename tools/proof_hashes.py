@@ -17,6 +17,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,10 @@ def main(arguments: list[str]) -> int:
     chosen = [path for path in proofs() if not wanted or path.stem in wanted]
     unknown = set(wanted) - {path.stem for path in chosen}
     if unknown:
-        print(f"no such proof: {', '.join(sorted(unknown))}")
+        names = [path.stem for path in proofs()]
+        near = [get_close_matches(one, names, n=1) for one in sorted(unknown)]
+        meant = "".join(f" Did you mean {name}?" for names in near for name in names)
+        print(f"no such proof: {', '.join(sorted(unknown))}.{meant}")
         return 2
     if "--write" in arguments:
         PAGE.write_text(listed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -124,3 +124,10 @@ def test_an_unknown_variable_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(ArgumentError, match="Did you mean metrics_token") as refusal:
         Settings.read(tmp_path)
     assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["keep_models", "keep_scores", "keep_answers", "keep_rows"])
+def test_nothing_is_deleted_at_once(name: str, tmp_path: Path) -> None:
+    (tmp_path / "server.toml").write_text(f"{name} = 0\n", encoding="utf-8")
+    with pytest.raises(ArgumentError, match="Leave it out to delete nothing"):
+        Settings.read(tmp_path)

@@ -214,6 +214,10 @@ def _replay(
         print_json([dict(zip(head, row, strict=True)) for row in rows])
     else:
         print_table(head, rows, left=(0, 1, 2, 3))
+        if rows and not replayed.bad:
+            total = sum(cell.pairs for cell in replayed.cells.values())
+            print(f"{total:,} pairs: nothing but un-noised numbers differed, and no loss was above")
+            print("its price (a worst ratio of at most 1).")
     _refuse(replayed.bad[:9])
 
 

@@ -276,7 +276,8 @@ def sweep(folder: Path, /, *, database: str | None = None, dry_run: Flag = False
         done = retention.sweep(service, dry_run=dry_run)
         for words in done:
             print(visible(words))
-        print(f"{len(done)} {'would be' if dry_run else 'were'} deleted.")
+        be = "would be" if dry_run else "was" if len(done) == 1 else "were"
+        print(f"{len(done)} {be} deleted.")
 
 
 @app.command

@@ -327,6 +327,11 @@ def _checked(name: str, value: object) -> object:
         raise ArgumentError(f"{name} must be a number of at least 0, got {shown(value)}.")
     if right == 0 and name in NEVER_ZERO:
         raise ArgumentError(f"{name} must be more than 0: with 0 the server would do nothing.")
+    if right == 0 and name.startswith("keep_"):
+        raise ArgumentError(
+            f"{name} must be more than 0 days, or everything would be deleted at once. Leave it "
+            "out to delete nothing."
+        )
     if name in ("second_factor", "oidc_roles"):
         named = right.values() if isinstance(right, dict) else right
         for role in named:  # type: ignore[attr-defined]
