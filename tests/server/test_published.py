@@ -58,6 +58,12 @@ def test_a_twin_is_booked_once_and_downloaded_by_analysts(site: Site) -> None:
     [shown] = ana.get("/api/v1/datasets/people/published").json()
     assert (shown["id"], shown["price"]["epsilon"]) == (identity, "5")
     assert any("three columns" in words for words in shown["answers_badly"])
+    # To read it takes seconds, when nobody did yet.
+    site.service.free._set("ana", -60.0)
+    try:
+        assert ana.get("/api/v1/datasets/people/published").status_code == 429
+    finally:
+        site.service.free._left.clear()
     text = ana.get(f"/api/v1/datasets/people/published/{identity}.csv").text
     made = list(csv.DictReader(text.splitlines()))
     assert (list(made[0]), len(made)) == (["age", "pay"], 500)

@@ -8,6 +8,7 @@ any other, and shown to all analysts with an allowance. Nothing is taken from th
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -77,22 +78,31 @@ def listed(service: Service, registered: Registered) -> list[sa.Row[Any]]:
     return service.store.rows(OF_CUSTODIAN, of=registered.name, by=registered.owner)
 
 
-def shown(service: Service, registered: Registered) -> list[Json]:
-    """Return what is there to download, with its price and what it will answer badly."""
-    return [
-        {
-            "id": row.id,
-            "dataset": registered.name,
-            "question": row.questions[0]["question"],
-            "price": row.price,
-            "published": row.visible,
-            "finding": release.finding(),
-            "answers_badly": list(getattr(release, "answers_badly", ())),
-        }
+def shown(service: Service, person: Person, registered: Registered) -> list[Json]:
+    """Return what is there to download, with its price and what it will answer badly.
+
+    To read an answer for the first time may take seconds, which are free work.
+    """
+    there = [
+        row
         for row in listed(service, registered)
         if row.state == "answered" and evaluations.is_visible(row)
-        for release in evaluations.releases(row)
     ]
+    with service.free.of(person.name) if there else nullcontext():
+        return [_shown(row, registered) for row in there]
+
+
+def _shown(row: sa.Row[Any], registered: Registered) -> Json:
+    [release] = evaluations.releases(row)
+    return {
+        "id": row.id,
+        "dataset": registered.name,
+        "question": row.questions[0]["question"],
+        "price": row.price,
+        "published": row.visible,
+        "finding": release.finding(),
+        "answers_badly": list(getattr(release, "answers_badly", ())),
+    }
 
 
 def waiting(service: Service, registered: Registered) -> Sequence[sa.Row[Any]]:

@@ -159,7 +159,7 @@ def publish(
 def list_published(service: Serving, person: Caller, name: str) -> list[Json]:
     """List what its custodian published, each with its price and what it will answer badly."""
     person.must_be(*LOOKING)
-    return published.shown(service, datasets.seen(service, person, name))
+    return published.shown(service, person, datasets.seen(service, person, name))
 
 
 @api.get(
@@ -233,7 +233,7 @@ def _show(
         "dataset": registered,
         "standing": standing,
         "twin": _twin_table(registered),
-        "published": published.shown(service, registered),
+        "published": published.shown(service, person, registered),
         "recent": recent if person.role == "analyst" else recent[:MOST_RECENT],
         "names": artifacts.names(service, [one["artifact"] for one in recent]),
     }
