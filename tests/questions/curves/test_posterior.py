@@ -370,6 +370,52 @@ def test_a_curve_that_is_not_binormal_is_followed_when_there_are_rows_enough() -
     assert apart((curve.fpr, curve.tpr), true_curves(counts)[0]) < 0.01
 
 
+def without_noise(counts: Any, cuts: Any, heaps: Any = ()) -> TableWithArea:
+    """The rows between cuts and heaps as at epsilon 1, but for the noise."""
+    heaps = np.array(heaps, dtype=np.int64)
+    edges = np.unique(np.concatenate([cuts, heaps, heaps + 1]))
+    negatives, positives = np.add.reduceat(counts, edges[:-1], axis=1)
+    return TableWithArea(
+        edges=edges,
+        negatives=negatives,
+        positives=positives,
+        noise=independent_noise(Fraction(40, 17), bins=len(edges) - 1),
+        rows=int(counts.sum()),
+        area=None,
+        cuts=np.asarray(cuts),
+        heaps=heaps,
+        heap_rate=Fraction(1, 20),
+    )
+
+
+def test_positives_that_score_like_negatives_are_one_of_the_explanations() -> None:
+    # The slopes lead from a bend of the log odds, which explains the counts too, nowhere else.
+    labels, scores = binormal(5_000, seed=0, separation=2.3)
+    lost = np.random.default_rng(1).random(5_000) < 0.08
+    scores = np.where((labels == 1) & lost, binormal(5_000, seed=2, separation=0.0)[1], scores)
+    counts = counted(labels, scores)
+    ranks = np.searchsorted(np.cumsum(counts.sum(axis=0)), 5_000 * np.arange(1, 16) / 16)
+    fit = posterior(
+        without_noise(counts, np.concatenate([[0], ranks, [POINTS]])), score_range=(0.0, 1.0)
+    )
+    shares = [float(np.exp(mode.point[fit._floors_of_point][0])) for mode in fit._fits]
+    assert len(shares) == 2
+    assert min(shares) < 0.001
+    assert 0.015 < max(shares) < 0.05, "8% of the positives are 3.4% of their number in negatives"
+
+
+def test_between_the_heaps_of_scores_that_take_few_values_there_are_no_rows() -> None:
+    random = np.random.default_rng(7)
+    labels = (random.random(5_000) < 0.3).astype(np.int64)
+    scores = np.clip(np.floor(5 + 2 * random.normal(1.5 * labels - 0.5)), 1, 10) / 10
+    heaps = np.rint(np.arange(1, 11) / 10 * (POINTS - 1)).astype(np.int64)
+    cuts = np.concatenate([[0], (heaps[1:] + heaps[:-1]) // 2, [POINTS]])
+    fit = posterior(without_noise(counted(labels, scores), cuts, heaps), score_range=(0.0, 1.0))
+    assert fit.heaps == 10
+    rows = fit._summed(fit.rows_drawn.negatives + fit.rows_drawn.positives)
+    assert rows[:, ~fit.tied].sum(axis=1).mean() < 0.5, "3.5 if each cell stands for itself"
+
+
 @pytest.mark.chance(1e-7)
 @pytest.mark.slow
 def test_the_curve_is_nearer_to_the_truth_than_a_quantile_tree() -> None:

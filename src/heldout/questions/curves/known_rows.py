@@ -73,8 +73,8 @@ class KnownRows(Posterior):
 
     # --- the law of the cells: log odds alone ----------------------------------------------------
 
-    def _start(self) -> Floats:
-        return np.append(self._first_odds, np.full(2, self._usual_floor))
+    def _start(self, odds: Floats, floors: Floats) -> Floats:
+        return np.append(odds, floors)
 
     @property
     def _odds_of_point(self) -> slice:

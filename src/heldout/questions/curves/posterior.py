@@ -75,6 +75,7 @@ _CURVED: Final = 1.3  # rounding of the Laplace law for the steps of Newton
 _FINEST: Final = 1e-6  # of all rows: what noise is less than, nobody reads
 _STEEPEST: Final = 20.0  # rise of log odds over one cell
 _HIGHEST: Final = math.log(0.45)  # floor of a class, in logs
+_APART: Final = 0.5  # in logs: floors nearer than that belong to one mode
 _TRIED: Final = 128  # arrangements of rows within cells, to see how far they move the area
 
 
@@ -408,7 +409,7 @@ class Posterior:
 
     @cached_property
     def _fits(self) -> list["_Fit"]:
-        """One with both classes everywhere; and one without those that are most likely absent."""
+        """Those with both classes everywhere; and those without the classes most likely absent."""
         return _fits_of([self])[0]
 
     def _without_absent(self, free: "_Fit") -> tuple[Floats, int] | None:
@@ -452,10 +453,19 @@ class Posterior:
         odds: Floats = np.log((counts[1] + scales[1]) / (counts[0] + scales[0]))
         return np.clip(odds, -6, 6)
 
-    def _start(self) -> Floats:
-        """Return the first point: the masses, the log odds, and the number of rows."""
-        odds, logs = self._first_odds, np.log(MASS * self.cells * self.shares + 1e-3)
-        here = np.concatenate([logs, odds, np.full(2, self._usual_floor)])
+    def _starts(self) -> Floats:
+        """Return two first points, as slopes lead from neither to where the other leads.
+
+        Positives among many negatives may be a bend of the log odds, with floors of one row; or
+        rows that score like negatives, with log odds that rise evenly and floors that stand out.
+        """
+        both = (self._first_odds, self._usual_floor), (self._prior[0], self._usual_floor / 3)
+        return np.stack([self._start(odds, np.full(2, floor)) for odds, floor in both])
+
+    def _start(self, odds: Floats, floors: Floats) -> Floats:
+        """Return a first point: the masses, the log odds, the floors and the number of rows."""
+        logs = np.log(MASS * self.cells * self.shares + 1e-3)
+        here = np.concatenate([logs, odds, floors])
         return np.append(here, 0.0) if self.table.rows is None else here
 
     def _descended(self, here: Floats, precisions: Floats, fixed: Floats) -> Floats:
@@ -678,12 +688,39 @@ class Posterior:
         noise, and its own rows, leave room for.
         """
         present = np.stack([self._present(part, which) for which, part in enumerate(rows)])
+        present[:, self._empty(rows.shape[1])] = 0.0
         if self.table.rows is None:
             return present
         room = 1 / (1 / self.scales[:, None] ** 2 + 1 / np.maximum(present, 1e-6) ** 2)
         lost = (rows - present).sum(axis=(0, 2), keepdims=True)
         result: Floats = present + lost * room / room.sum(axis=(0, 2), keepdims=True)
         return result
+
+    def _empty(self, draws: int) -> Bools:
+        """Draw which cells beside a heap no row is in, as where scores take few values.
+
+        How many are empty is learnt from all of them. Counts of an empty one are noise; those of
+        another are noise around rows of any number, as likely on a scale of logs.
+        """
+        empty, cuts = np.zeros((draws, self.cells), dtype=bool), self.table.cuts
+        if cuts is None or not self.tied.any():
+            return empty
+        bins = np.searchsorted(cuts, self.low, side="right")
+        beside = ~self.tied & np.isin(bins, bins[self.tied])
+        fit, sizes = self._best, 2.0 ** np.arange(math.log2(self.rows))[:, None, None]
+        chance = self._chances(fit.point, fit.fixed).positive
+        filled, none = (
+            -softened((rows - self.counts) / self.scales)[0].sum(axis=-2)[..., beside]
+            for rows in (sizes * np.stack([1 - chance, chance]), np.zeros_like(self.counts))
+        )
+        likely = none - np.logaddexp.reduce(filled) + math.log(len(sizes))
+        odds = np.exp(np.minimum(likely, 500.0)) * (LUMPS / (1 - LUMPS))[:, None]
+        logs = (np.log1p(odds) + np.log(1 - LUMPS)[:, None]).sum(axis=1)
+        ends = np.cumsum(np.exp(logs - logs.max()))
+        pick = np.minimum(np.searchsorted(ends / ends[-1], uniform(55, draws)), len(LUMPS) - 1)
+        chances = (odds / (1 + odds))[pick]
+        empty[:, beside] = uniform(57, *chances.shape) < chances
+        return empty
 
     def _present(self, rows: Floats, which: int) -> Floats:
         """Return the rows of a class by draw and cell, with none where it may have none.
@@ -1091,50 +1128,61 @@ def _joined(tables: Sequence[Posterior], *, rows: int = 1) -> Posterior:
 
 def _fits_of(tables: Sequence[Posterior]) -> list[list["_Fit"]]:
     nowhere = np.full(tables[0].cells, np.nan)
-    fits = [[free] for free in _fitted(tables, [(nowhere, 0)] * len(tables))]
-    absent = [one._without_absent(free) for one, (free,) in zip(tables, fits, strict=True)]
+    fits = _fitted(tables, [(nowhere, 0)] * len(tables))
+    free = [max(of_table, key=lambda fit: fit.evidence) for of_table in fits]
+    absent = [one._without_absent(fit) for one, fit in zip(tables, free, strict=True)]
     some = [place for place, without in enumerate(absent) if without is not None]
     if some:
         again = _fitted([tables[i] for i in some], [without for without in absent if without])
-        for place, fit in zip(some, again, strict=True):
-            fits[place].append(fit)
+        for place, more in zip(some, again, strict=True):
+            fits[place] += more
     return fits
 
 
-def _fitted(tables: Sequence[Posterior], absent: Sequence[tuple[Floats, int]]) -> list["_Fit"]:
-    """Return the most likely points where classes are absent from some cells."""
-    joined = _joined(tables)
-    fixed = np.stack([chances for chances, _ in absent])
+def _fitted(
+    tables: Sequence[Posterior], absent: Sequence[tuple[Floats, int]]
+) -> list[list["_Fit"]]:
+    """Return the likely points where classes are absent from some cells: one of a table, or two."""
+    here = np.concatenate([one._starts() for one in tables])
+    starts = len(here) // len(tables)
+    joined = _joined(tables, rows=starts)
+    fixed = np.repeat([chances for chances, _ in absent], starts, axis=0)
     _, trend, smooth = (np.stack(of) for of in zip(*(one._prior for one in tables), strict=True))
-    here = np.stack([one._start() for one in tables])
     points, curvatures, precisions, evidence = [], [], [], []
     for bend, chance in BENDS:
         covariance = trend + bend**2 * smooth
         precision = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
-        here = joined._descended(here, precision, fixed)
-        curvature = joined._curvature(here, precision, fixed)
-        cost, _ = joined._cost(here, row_by_row(precision), fixed)
-        both = np.linalg.slogdet(curvature)[1] + np.linalg.slogdet(covariance)[1]
+        of_starts = np.repeat(precision, starts, axis=0)
+        here = joined._descended(here, of_starts, fixed)
+        curvature = joined._curvature(here, of_starts, fixed)
+        cost, _ = joined._cost(here, row_by_row(of_starts), fixed)
+        spread = np.repeat(np.linalg.slogdet(covariance)[1], starts)
         points.append(here)
         curvatures.append(curvature)
         precisions.append(precision)
-        evidence.append(math.log(chance) - cost - both / 2)
-    fits = []
+        evidence.append(math.log(chance) - cost - (np.linalg.slogdet(curvature)[1] + spread) / 2)
+    fits: list[list[_Fit]] = []
     for place, (one, (chances, switches)) in enumerate(zip(tables, absent, strict=True)):
-        logs = np.array([of_bend[place] for of_bend in evidence])
-        weights = np.exp(logs - max(logs))
-        best = int(np.argmax(weights))
         believed = switches * math.log(one._switch / (1 - one._switch))
-        fit = _Fit(
-            fixed=chances,
-            point=points[best][place],
-            curvature=curvatures[best][place],
-            precision=precisions[best][place],
-            precisions=np.stack([of_bend[place] for of_bend in precisions]),
-            bends=weights / weights.sum(),
-            evidence=float(believed + max(logs) + math.log(weights.sum())),
-        )
-        fits.append(fit)
+        of_bends = np.stack([of_bend[place] for of_bend in precisions])
+        modes: list[_Fit] = []
+        for start in range(place * starts, (place + 1) * starts):
+            logs = np.array([of_bend[start] for of_bend in evidence])
+            weights = np.exp(logs - max(logs))
+            best = int(np.argmax(weights))
+            fit = _Fit(
+                fixed=chances,
+                point=points[best][start],
+                curvature=curvatures[best][start],
+                precision=of_bends[best],
+                precisions=of_bends,
+                bends=weights / weights.sum(),
+                evidence=float(believed + max(logs) + math.log(weights.sum())),
+            )
+            off = [(fit.point - mode.point)[one._floors_of_point] for mode in modes]
+            if all(np.abs(away).max() > _APART for away in off):
+                modes.append(fit)
+        fits.append(modes)
     return fits
 
 
@@ -1178,9 +1226,8 @@ def _walked(tables: Sequence[Posterior]) -> list[Floats]:
             np.where(accepted[:, None], *pair) for pair in ((place, here), (slope, gradient))
         )
         cost = np.where(accepted, there, cost)
-        if step < warm:
-            usual = accepted.reshape(-1, chains).mean(axis=1) > 0.75
-            stride = stride * np.repeat(np.where(usual, 1.1, 0.85), chains)
+        for of, _ in to_points if step < warm else ():
+            stride[of] *= 1.1 if accepted[of].mean() > 0.75 else 0.85
         if step == warm - 1:  # chains that got stuck go on from where others are
             here = here.copy()
             for of, _ in to_points:

@@ -43,7 +43,7 @@ LUMPY: Final = 0.7
 EVEN: Final = 2.0 ** np.arange(2, 11)
 """The same of even bins, all as likely. Since 2026-11-16."""
 LUMPS: Final = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.96])
-"""Shares of bins that are lumpy, all as likely. Since 2026-11-16."""
+"""Shares of bins that are lumpy, and of cells that are empty; all as likely. Since 2026-11-16."""
 
 # --- how it is computed --------------------------------------------------------------------------
 
