@@ -148,6 +148,11 @@ def small_file(folder: Path) -> float:
     )
 
 
+def hundred_groups(_: Path) -> float:
+    by_equal_groups(2)()
+    return spent(by_equal_groups(100))
+
+
 LINES: dict[str, Line] = {
     "quote of curves, 5,000 rows": quote(5000),
     "quote of curves, 300,000 rows": quote(300_000),
@@ -160,6 +165,7 @@ LINES: dict[str, Line] = {
     "the first question on a dict of arrays": first_question,
     "the page of a report with curves": report_page,
     "heldout evaluate --ledger, a small file": small_file,
+    "an AUC by group, 100 groups of 200 rows": hundred_groups,
 }
 
 
