@@ -270,7 +270,7 @@ def noisy_counts(
 def usual_weights(counts: NoisyCounts) -> Floats | float:
     """Return the mean weight of a cell's rows as a share of the largest: by squares over sums.
 
-    A deviation of the noise is added above and below, so what noise drowned counts as the most.
+    A deviation of the noise is added above and below, so what noise hides counts as the most.
     """
     if counts.squares is None:
         return 1.0

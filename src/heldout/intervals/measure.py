@@ -131,7 +131,7 @@ class Measure(float):
         """Return whether anything can be read: the 95% noise interval fills half the range at most.
 
         Where the noise's own reach is known, an interval that is held to the range counts as wide
-        as it would be: else of drowned numbers the few far off would be shown, and they alone.
+        as it would be: or else, of numbers that noise hides, only the few far off would be shown.
         A number without a range, such as a count, is unless its interval has no ends.
         """
         if self.reach is not None:

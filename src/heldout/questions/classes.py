@@ -78,7 +78,7 @@ __all__ = [
 # --- Readings of a matrix of several classes that are no ratio of two sums, with their intervals -
 #
 # They are linearised about the released counts: their noise is a weighted sum of the counts'
-# noises, of known law. A class with few rows, or one that noise drowned, enters a mean with its own
+# noises, of known law. A class with few rows, or one that noise hides, enters a mean with its own
 # interval instead (Zou and Donner 2008): it makes the mean wide, and not wrong.
 
 
