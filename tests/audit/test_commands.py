@@ -149,21 +149,22 @@ def test_the_published_audit_found_nothing_against_us_and_missed_nothing() -> No
 
 
 def test_a_named_kind_is_replayed_on_few_pairs_and_all_of_them_on_many(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     from heldout.audit import replay
-    from heldout.audit.replay_page import Replay
+    from heldout.audit.replay_page import Cell, Replay
 
     asked = []
 
     def replayed(**options: Any) -> Replay:
         asked.append(options["pairs"])
-        return Replay()
+        return Replay(cells={("confusion", "replace-one", "none", "list"): Cell(pairs=10, worst=1)})
 
     monkeypatch.setattr(replay, "replay_everywhere", replayed)
     for words in (["confusion"], [], ["confusion", "--pairs", "3"]):
         assert main(["audit", *words, "--replay"]) == 0
     assert asked == [10, 200, 3]
+    assert "10 pairs: nothing but un-noised numbers differed" in capfd.readouterr().out
 
 
 def test_a_long_audit_says_how_far_it_is_where_no_bar_can_move(
