@@ -256,7 +256,7 @@ class ConclusionRelease(Release):
     """Says whether a claim holds, with how likely that is.
 
     `verdict` is "holds", "does not hold" or "cannot tell". A claim that is false in the population
-    is said to hold in at most 5% of samples, sampling error and noise together; a claim of
+    is said to hold in about 5% of samples at most, sampling error and noise together; a claim of
     significance is about these very rows, and noise alone is counted.
     """
 
