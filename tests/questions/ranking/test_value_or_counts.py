@@ -219,6 +219,13 @@ def test_counted_areas_lie_midway_between_two_readings_and_intervals_hold_both()
             assert (low, high) == (min(least, one.value), max(most, one.value))
 
 
+def test_average_precision_of_so_few_rows_that_luck_would_show_it_is_not_shown() -> None:
+    """Of 96 rows at epsilon 2 no draw is shown, however far apart noise makes the classes look."""
+    rows = ho.Dataset({"y": [1, 0] * 48, "p": [0.9, 0.1] * 48}, label="y", score="p")
+    session = ho.Session(rows, budget=ho.Budget(epsilon=40))
+    assert not any(session.average_precision(epsilon=2).headline.informative for _ in range(5))
+
+
 def test_crowded_cells_are_read_with_the_bin_that_they_are_in() -> None:
     table = {"y": [1] * 10 + [0] * 4990, "p": np.linspace(1, 0, 5000)}
     session = ho.Session(ho.Dataset(table, label="y", score="p"), budget=ho.Budget(epsilon=1))

@@ -45,6 +45,12 @@ row count counts are drawn outright. About where both quote the same interval (s
 widens there), a quarter of the rows positive; errors cross there for AUC and near 800 for average
 precision. Chosen 2026-11-18 on the same sets at 100 to 1,000."""
 
+LEAST_PRECISION: Final = 200
+"""Rows times epsilon below which an average precision read off counts is not shown: those that were
+would be the few that noise made look clear. Of 640 draws on 16 sets at a product of 100, 125 were,
+and on the sets where that was rare none of 5 and 2 of 3 intervals held. Chosen 2026-11-19; measured
+by benchmarks/beside.py."""
+
 # --- what is bought beside the value, for its sampling error -------------------------------------
 
 BESIDE: Final[Mapping[str, tuple[Fraction, Fraction]]] = MappingProxyType(

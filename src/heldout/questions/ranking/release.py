@@ -69,6 +69,7 @@ from heldout.kernel.ranking.statistic import (
 from heldout.kernel.ranking.tuned import (
     EDGES_SHARE,
     LEAST_EPSILON,
+    LEAST_PRECISION,
     LEVELS,
     SLOWLY,
 )
@@ -319,7 +320,8 @@ class RankingRelease(Release):
         below zero: both lean to one half. The other is a binormal curve, bent where the counts say
         so: it leans to what most models are like, and says nothing of the average precision of a
         class that hardly shows. Intervals are those of the curve, and hold the mean: the further
-        the two lie apart, the more is belief, and the wider they are.
+        the two lie apart, the more is belief, and the wider they are. An average precision that
+        would hardly ever stand out of the noise is never shown: public facts decide that, not luck.
         """
         table, metric = self._table, self._as_drawn.mechanism.metric
         read = table.auc if metric == "auc" else table.average_precision
@@ -336,12 +338,24 @@ class RankingRelease(Release):
             return min(low for low, _ in several), max(high for _, high in several)
 
         def reach(level: float) -> float:
+            if metric != "auc" and self._visible < LEAST_PRECISION:
+                return 1.0
             low, high = ends(level, True)
             return max(high - value, value - low)
 
         return Measure.read(
             value, ends, name=name, terms=self.terms, share=float, reach=cache(reach)
         )
+
+    @property
+    def _visible(self) -> float:
+        """Return how many rows stand out of the counts' noise, as so many do at epsilon 1 under
+        replace-one; of rows whose number is private, by the noisy counts."""
+        mechanism, noisy = self._as_drawn.mechanism, self._counts
+        rows: float | None = noisy.rows
+        if rows is None:
+            rows = max(float(noisy.negatives.sum() + noisy.positives.sum()), 0.0)
+        return 2 * rows * float(mechanism.epsilon) / mechanism.protection.rows_moved
 
     @cached_property
     def _between_cuts(self) -> NoisyTable:
