@@ -289,10 +289,10 @@ def test_a_closed_ledger_takes_registered_rows_only(ledger, event):
 
 def test_other_rows_under_a_known_name_are_refused_with_advice(ledger):
     ledger.account(b"monday", budget=ONE, name="patients.parquet")
-    with pytest.raises(BudgetMismatch, match=r"ledger register.*row_key.*--new"):
+    with pytest.raises(BudgetMismatch, match=r"ledger register.*row_key.*new=True"):
         ledger.account(b"tuesday", budget=ONE, name="patients.parquet")
     ledger.register("trial", budget=ONE)
-    with pytest.raises(BudgetMismatch, match="--new"):
+    with pytest.raises(BudgetMismatch, match="new=True"):
         ledger.account(b"tuesday", budget=ONE, name="trial")
     assert ledger.account(b"monday", budget=ONE, name="patients.parquet")
     assert ledger.account(b"tuesday", budget=ONE, name="patients.parquet", new=True)

@@ -119,7 +119,7 @@ def test_a_lost_key_is_a_clear_error_with_a_way_on(path, event):
         )
         assert ledger.remaining(again) == Loss.pure("2/3")
         # The same rows under the same name get no second budget by accident.
-        with pytest.raises(LedgerError.__mro__[1], match="--new"):
+        with pytest.raises(LedgerError.__mro__[1], match="new=True"):
             ledger.account(b"rows", budget=ONE, name="a.csv", protection=protection)
 
 
