@@ -231,14 +231,15 @@ def _by_person(
     own = random.choice(people)
     strangers = random.sample(STRANGERS, len(STRANGERS))
 
-    def newcomer(names: Sequence[Any]) -> list[Row]:
+    def newcomer(names: Sequence[Any], mixed: bool) -> list[Row]:
         strange = mixed and not typed and random.random() < 0.6
         return rows_of(strangers.pop() if strange else random.choice(names), mixed)
 
     if relation == ADD_REMOVE:
         bits = (several - 1).bit_length()
         leave = random.sample(people, min(sum(random.random() < 0.3 for _ in range(bits)), 2))
-        come = [newcomer([name(99 - bit)]) for bit in range(bits - len(leave))]
+        # Cells of one of them alone have other forms: tables with several would be refused.
+        come = [newcomer([name(99 - bit)], mixed and not bit) for bit in range(bits - len(leave))]
         turns = random.sample([*leave, *come], bits)
         for turned in range(1, several):
             now = {id(one) for bit, one in enumerate(turns) if turned >> bit & 1}
@@ -266,7 +267,7 @@ def _by_person(
         arrives = random.random() < 0.8
         strangers = random.sample(STRANGERS, len(STRANGERS))
         names = [own[0].cells[WHO], name(98)]
-        tables.append(_insert(order, newcomer(names) if arrives else [], random))
+        tables.append(_insert(order, newcomer(names, mixed) if arrives else [], random))
     return tables
 
 
