@@ -250,8 +250,8 @@ def refuse_unknown(kind: type, given: Collection[str], advice: str = "") -> None
     known = {
         name: 0
         for maker in makers
-        for name, one in maker.parameters.items()
-        if one.kind is one.KEYWORD_ONLY
+        for name, one in list(maker.parameters.items())[1:]
+        if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)
     }
     for name in given:
         if name not in known:

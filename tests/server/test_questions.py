@@ -373,7 +373,7 @@ def test_rows_with_weights_are_asked_weighted_and_others_say_what_they_need(both
 def test_a_declaration_with_a_strange_part_is_refused_in_words() -> None:
     for part, words in (
         ({"flags": {"columns": ["a"], "text": "b"}}, "flags must have either"),
-        ({"flags": {"column": ["a"]}}, "flags: column"),
+        ({"flags": {"column": ["a"]}}, "flags has no field 'column'"),
         ({"flags": 3}, "flags must be an object"),
         ({"compared": {"numbers": ["a"], "texts": ["a"], "rows": 9}}, "each column once"),
         ({"weight": "w"}, "weight and largest_weight"),
