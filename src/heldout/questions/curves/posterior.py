@@ -9,9 +9,9 @@ division of the bins at their crowded cells says. Every reading is then a quanti
 
 All of it is arithmetic on released numbers, hence free. The numbers that drive the draws are the
 same at each call, and on every machine: whole-numbered hashes of counters. The last bits of
-floating-point arithmetic differ between machines, and what is read with them, in the last bits:
-no step amplifies them, and a draw is accepted or not by a comparison that such a difference flips
-about once in 10^9 releases.
+floating-point arithmetic differ between machines. The chains multiply such a difference by about
+10^4, in one table of 60 by more than 10^7, which what is printed does not show; and whoever must
+have the same numbers years later stores what was read.
 """
 
 import math
