@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,3 +69,30 @@ def test_an_argument_is_written_as_its_door_writes_it(text: str, json: str, type
     options = {"--new", "--people", "--groups", "--budget", "--clip"}
     assert as_json(text) == json
     assert as_typed(text, options, {"out_of_range": "--clip "}) == typed
+
+
+STRANGE = ("{[]: 1}", "{(1, 2): 3}", "{1j: 1}", "[1e999]", "[" + "-" * 4000 + "1]", "{b'x': 1}")
+"""What stands in a name that somebody chose, and is no value of an argument."""
+
+
+@pytest.mark.parametrize("value", STRANGE)
+def test_a_name_that_looks_like_an_argument_is_no_failure(value: str) -> None:
+    text = f"No column 'x a={value} b'."
+    assert as_json(text) == text
+    assert as_typed(text, {"--a"}, {}).startswith("No column 'x ")
+
+
+@pytest.mark.parametrize("part", ["w", "a=[ ", "a(", "a=1 b() "])
+def test_a_long_name_is_not_read_for_long(part: str) -> None:
+    text = part * (100_000 // len(part))
+    assert as_json(text) == text
+
+
+def test_an_option_is_one_word_of_the_shell_whatever_a_column_is_called() -> None:
+    text = "Declare values={'$(rm x)': {'no; ls': 0, 'yes': 1}} or groups={'a b': ['`ls`', 2]}."
+    typed = as_typed(text, {"--values", "--groups"}, {})
+    _, option, values, _, other, *groups = shlex.split(typed.removesuffix("."))
+    assert (option, values) == ("--values", "$(rm x)=no; ls:0,yes:1")
+    assert (other, groups) == ("--groups", ["a b=`ls`,2"])
+    assert "'$(rm x)'=" in typed
+    assert "'`ls`'" in typed

@@ -8,19 +8,21 @@ rewrite these as their users write them, and nothing else. An argument within a 
 import ast
 import json
 import re
-import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
+from shlex import quote
 from typing import Any, Final
 
 __all__ = ["as_json", "as_typed"]
 
-_CALL: Final = re.compile(r"[\w.]+\((?:[^()]|\([^()]*\))*\)")
+_CALL: Final = re.compile(r"(?<![\w.])[\w.]+\((?:[^()]|\([^()]*\))*\)")
 _NAMED: Final = re.compile(r"(?<![\w.\[{'\"/?&-])([a-z][a-z_]*)=(?!=)")
 _PLAIN: Final = re.compile(r"-?\d[\d_.]*\d|-?\d|True|False|None")
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
 _SENTENCE: Final = re.compile(r"(?<=\.) ")
 _END: Final = re.compile(r"[.,;:)]*(\s|$)")
 _MORE: Final = re.compile(r",\s*\.\.\.(?=[)\]}])")
+MOST: Final = 5000
+"""Characters of a message; a longer one holds words of others and stays as it is."""
 NOTHING: Final = object()
 """The value of an argument that a message merely names."""
 
@@ -32,12 +34,15 @@ def as_json(text: str) -> str:
     Register with "people": "ward" or "new": true, or declare "groups".
     """
 
-    def spelt(name: str, value: Any) -> str:
+    def spelt(name: str, value: Any) -> str | None:
         if name == "renew_witness":
             return "heldout serve --accept-ledger"
         if value is NOTHING:
             return f'"{name}"'
-        return f'"{name}": {json.dumps(value, default=lambda _: "...")}'
+        try:
+            return f'"{name}": {json.dumps(value, default=lambda _: "...", allow_nan=False)}'
+        except (TypeError, ValueError):  # somebody's own words, which are no JSON
+            return None
 
     return _rewritten(text, spelt)
 
@@ -87,7 +92,7 @@ def _typed(value: Any) -> str:
     if value is True:
         return ""
     if isinstance(value, Mapping):
-        return " ".join(f"{key}={_within(item)}" for key, item in value.items())
+        return " ".join(f"{quote(str(key))}={_within(item)}" for key, item in value.items())
     if isinstance(value, tuple):
         return " ".join(map(_within, value))
     return _within(value)
@@ -95,12 +100,12 @@ def _typed(value: Any) -> str:
 
 def _within(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ",".join(f"{word}:{number}" for word, number in value.items())
+        return ",".join(quote(f"{word}:{number}") for word, number in value.items())
     if isinstance(value, list | tuple):
         return ",".join(map(_within, value))
     if value is Ellipsis:
         return "..."
-    return shlex.quote(value) if isinstance(value, str) else str(value)
+    return quote(str(value))
 
 
 def _rewritten(text: str, spelt: Callable[[str, Any], str | None]) -> str:
@@ -116,6 +121,8 @@ def _rewritten(text: str, spelt: Callable[[str, Any], str | None]) -> str:
 
 def _arguments(text: str) -> Iterator[tuple[str, Any, int, int]]:
     """Yield each argument that is named outside a call: its name and value, and where it stands."""
+    if len(text) > MOST:
+        return
     calls = [match.span() for match in _CALL.finditer(text)]
     done = 0
     for match in _NAMED.finditer(text):
@@ -128,7 +135,10 @@ def _arguments(text: str) -> Iterator[tuple[str, Any, int, int]]:
 
 
 def _value(text: str, start: int) -> tuple[Any, int]:
-    """Return the literal that begins there, if one does, and where it ends."""
+    """Return the literal that begins there, if one does, and where it ends.
+
+    Messages quote names that people choose, so nothing that stands there may fail.
+    """
     first = text[start : start + 1]
     end = start
     if plain := _PLAIN.match(text, start):
@@ -144,5 +154,5 @@ def _value(text: str, start: int) -> tuple[Any, int]:
                 break
     try:
         return ast.literal_eval(_MORE.sub("", text[start:end])), end
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return NOTHING, start

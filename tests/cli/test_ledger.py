@@ -195,6 +195,19 @@ def test_a_lost_witness_is_renewed_by_an_option_that_the_refusal_names(run, tmp_
     assert run("ledger", "verify", str(ledger)).code == 0
 
 
+def test_no_witness_is_renewed_of_a_ledger_that_lacks_the_booking_of_a_receipt(run, tmp_path):
+    ledger, older = tmp_path / "l.sqlite", tmp_path / "older.sqlite"
+    assert run("ledger", "register", str(ledger), "claims", "--budget", "3").code == 0
+    shutil.copy(ledger, older)
+    assert run("ledger", "register", str(ledger), "others", "--budget", "3").code == 0
+    receipt = json.loads(run("ledger", "verify", str(ledger), "--json").out)["hash"]
+    shutil.copy(older, ledger)
+    for typed in (receipt, "mistyped"):
+        words = ("ledger", "verify", str(ledger), "--renew-witness", "--receipt", typed)
+        assert run(*words).code != 0
+        assert "its witness has seen it, and it is gone" in run("ledger", "verify", str(ledger)).err
+
+
 def test_the_receipt_of_another_ledger_is_no_sign_of_a_change(run, tmp_path):
     ledger = tmp_path / "l.sqlite"
     assert run("ledger", "register", str(ledger), "claims", "--budget", "3").code == 0

@@ -551,6 +551,17 @@ def test_names_are_refused_or_shown_as_text(plain_site: Any, name: str) -> None:
     assert key.status_code in (202, 409, 422, 400), key.text
 
 
+@pytest.mark.parametrize("strange", ["{[]: 1}", "{(1, 2): 3}", "[1e999]"])
+def test_a_name_that_looks_like_an_argument_stops_neither_web_nor_worker(
+    opened: Any, strange: str
+) -> None:
+    name = f"x a={strange} b"
+    assert opened.client("ana").get(f"/api/v1/datasets/{quote(name)}").status_code == 404
+    found = opened.upload({"coefficients": {name: "no number"}})
+    assert found["state"] == "refused"
+    assert name in found["words"]
+
+
 def test_a_line_of_the_log_stays_one_line(
     plain_site: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:

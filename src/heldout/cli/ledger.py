@@ -376,10 +376,11 @@ def verify(
     renew_witness
         Accept the ledger as it is, if you know why its witness is gone, and write a new one.
     """
+    booking = None if receipt is None else _receipt(receipt)
     if renew_witness:
-        _renew_witness(place)
+        _renew_witness(place, receipt=booking)
     with open_ledger(place, read_only=True) as ledger:
-        verified = ledger.verify(receipt=None if receipt is None else _receipt(receipt))
+        verified = ledger.verify(receipt=booking)
     if as_json:
         print_json({"verified": True, **verified.as_dict()})
         return
@@ -400,12 +401,12 @@ def open_ledger(place: str, *, read_only: bool = False) -> "Ledger":
     return Ledger.open(existing_ledger(place), read_only=read_only)
 
 
-def _renew_witness(place: str) -> None:
-    """Write a new witness of a ledger that is whole in itself."""
+def _renew_witness(place: str, *, receipt: str | None) -> None:
+    """Write a new witness of a ledger that is whole in itself, and has a receipt's booking."""
     from heldout.kernel.ledger.ledger import Ledger
 
     with Ledger.open(existing_ledger(place), read_only=True, witness=None) as ledger:
-        ledger.verify()
+        ledger.verify(receipt=receipt)
     Ledger.open(place, renew_witness=True).close()
 
 
