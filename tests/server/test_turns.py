@@ -398,6 +398,20 @@ def test_free_work_has_a_budget_and_says_when_to_come_back(tmp_path: Path) -> No
     site.service.close()
 
 
+def test_to_read_an_answer_through_the_api_is_free_work(opened: Site) -> None:
+    """The curves of many groups take seconds whenever no answer is remembered."""
+    model, ana = opened.upload()["id"], opened.client("ana")
+    found = opened.answer(AUC, artifact=model, key="k")
+    opened.service.free._set("ana", -60.0)
+    again = opened.ask(AUC, artifact=model, key="k")
+    for sent in (ana.get(f"{API}/evaluations/{found['id']}"), again):
+        assert sent.status_code == 429
+        assert int(sent.headers["retry-after"]) >= 1
+    assert ana.get(f"{API}/evaluations").status_code == 200  # without answers
+    opened.service.free._left.clear()
+    assert ana.get(f"{API}/evaluations/{found['id']}").json() == found
+
+
 # --- ticks ---------------------------------------------------------------------------------------
 
 

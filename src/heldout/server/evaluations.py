@@ -633,10 +633,13 @@ def history(service: Service, person: Person, dataset: str | None = None) -> lis
     return service.store.rows(query)
 
 
-def public(service: Service, row: sa.Row[Any], *, answers: bool = True, new: bool = False) -> Json:
+def public(
+    service: Service, row: sa.Row[Any], *, reader: Person | None = None, new: bool = False
+) -> Json:
     """Return what its owner may know now. Until its tick has come a finished one still runs.
 
-    When the answer of a `new` one appears is not known yet.
+    With a `reader`, its answers too: to read them for the first time may take seconds, which are
+    free work. When the answer of a `new` one appears is not known yet.
     """
     done = is_visible(row)
     same = ("id", "owner", "dataset", "rival", "questions", "price", "created")
@@ -653,16 +656,17 @@ def public(service: Service, row: sa.Row[Any], *, answers: bool = True, new: boo
     }
     if done and row.statement is not None:
         shown_now["receipt"] = row.statement["receipt"]
-        if answers and row.statement["signed"] is not None:
+        if reader is not None and row.statement["signed"] is not None:
             shown_now["statement"] = row.statement["signed"]
-            shown_now["answers"] = [release.as_dict() for release in releases(row)]
+            with service.free.of(reader.name):
+                shown_now["answers"] = [release.as_dict() for release in releases(row)]
     return shown_now
 
 
 def listed(service: Service, person: Person, dataset: str | None = None) -> list[Json]:
     """Return the history of a person as JSON, without answers."""
     rows = history(service, person, dataset)
-    return [public(service, row, answers=False) for row in rows]
+    return [public(service, row) for row in rows]
 
 
 def _place(service: Service, row: sa.Row[Any]) -> int:

@@ -114,7 +114,7 @@ def evaluate(service: Serving, person: Caller, body: NewEvaluation, idempotency_
         content=body.questions,
         key=idempotency_key,
     )
-    return evaluations.public(service, row, new=True)
+    return evaluations.public(service, row, reader=person, new=True)
 
 
 def _paid(  # noqa: PLR0917
@@ -133,7 +133,7 @@ def _paid(  # noqa: PLR0917
         key=key,
         most=agreed["loss"],
     )
-    return evaluations.public(service, row, new=True)
+    return evaluations.public(service, row, reader=person, new=True)
 
 
 @api.get("/evaluations")
@@ -152,7 +152,8 @@ async def show_evaluation(
     )
 
     def shown() -> Json:
-        return evaluations.public(service, evaluations.find_one(service, person, identity))
+        row = evaluations.find_one(service, person, identity)
+        return evaluations.public(service, row, reader=person)
 
     return await run_in_threadpool(shown)
 
@@ -323,7 +324,7 @@ def evaluation(  # noqa: PLR0917  the framework passes them by name
     """Its state while it waits; its answer when it is there. A page that looks again says what
     place in the queue it shows, and is sent nothing until there is something new."""
     row = evaluations.find_one(service, person, identity)
-    shown = evaluations.public(service, row, answers=False)
+    shown = evaluations.public(service, row)
     if request.headers.get("hx-request"):
         if shown["state"] != "waiting":
             return Response(status_code=204, headers={"HX-Refresh": "true"})

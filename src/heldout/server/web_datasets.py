@@ -152,7 +152,7 @@ def publish(
 ) -> Json:
     """Book a file of made-up rows for all analysts, out of the data set's own budget."""
     row = published.publish(service, person, name, question=body.question, key=idempotency_key)
-    return evaluations.public(service, row, new=True)
+    return evaluations.public(service, row, reader=person, new=True)
 
 
 @api.get("/{name}/published")

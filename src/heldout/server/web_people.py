@@ -219,7 +219,7 @@ def home(service: Serving, request: Request, person: Signed) -> Response:
     recent: list[Json] = []
     if person.role != "auditor":
         rows = evaluations.history(service, person)[:RECENT]
-        recent = [evaluations.public(service, row, answers=False) for row in rows]
+        recent = [evaluations.public(service, row) for row in rows]
     names = artifacts.names(service, [evaluation["artifact"] for evaluation in recent])
     coming = _next(service, person, datasets.visible(service, person), bool(recent))
     return page(request, "home.html", datasets=tiles, recent=recent, names=names, next=coming)
