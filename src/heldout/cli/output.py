@@ -408,7 +408,7 @@ RENAMED: Final = {
     "score_range{}": "--rival-range",
     "renew_witness": "heldout ledger verify LEDGER --renew-witness",
 }
-"""What arguments are called on the command line, where that is not their name."""
+"""Options whose names differ from those of their arguments."""
 STARTS: Final = {"renew_witness": "--accept-ledger"}
 """The same of commands that start or restore a server."""
 
